@@ -14,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -161,24 +160,24 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 // enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
 
-// clientRecord records what one client does: its history, its latencies, and the counts for the
-// progress line.
+// clientRecord records what one client does: its history, and what the progress line shows.
 type clientRecord struct {
 	*history.ClientRecorder
 	name     string
-	latency  *latency.Recorder
+	waits    latency.Live
 	warm     int64 // operations with an earlier intended start are not measured
 	overlaps *overlaps
 	counts   [history.Unknown + 1]atomic.Int64 // of its acquires by outcome, for the progress line
 
-	// How late its rounds began. Only the client's own goroutine uses it during the run.
-	starts, late, latest, lag int64
+	open bool // its rounds begin by plan
+	// when its acquires were to begin, in their order, in an open loop. Only the client's own
+	// goroutine uses it during the run.
+	intended []int64
 }
 
 func (d *serverDriver) newRecord(index int) *clientRecord {
 	name := workloads.ClientName(index)
-	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: &latency.Recorder{},
-		warm: d.warm(), overlaps: d.overlaps}
+	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, warm: d.warm(), overlaps: d.overlaps, open: d.Scenario.Rate > 0}
 	d.joining.Lock()
 	defer d.joining.Unlock()
 	d.records = append(d.records, r)
@@ -198,21 +197,15 @@ func (r *clientRecord) Add(op history.Operation) {
 	}
 }
 
-// observe records the latency of an operation with a definite outcome.
-func (r *clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
-	if intended < r.warm {
+// observe keeps when an acquire was to begin, and its wait.
+func (r *clientRecord) observe(op history.Op, outcome history.Outcome, intended, _, ret int64) {
+	if op != history.Acquire {
 		return
 	}
-	if op == history.Acquire {
-		by := call - intended
-		r.starts++
-		r.lag += max(by, 0)
-		r.latest = max(r.latest, by)
-		if by > results.LateBy {
-			r.late++
-		}
+	if r.open {
+		r.intended = append(r.intended, intended)
 	}
-	if outcome == history.OK {
-		r.latency.Record(op.String(), intended, call, ret)
+	if outcome == history.OK && intended >= r.warm {
+		r.waits.Record(ret - intended)
 	}
 }

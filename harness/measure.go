@@ -14,17 +14,7 @@ import (
 
 // measure fills in the load and the health of the run and returns its latencies.
 func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
-	lag := int64(0)
-	recorders := []*latency.Recorder{{}}
-	latency.HandOvers(recorders[0], rec.Ops)
-	for _, c := range d.records {
-		recorders = append(recorders, c.latency)
-		lag += c.lag
-		r.Health.Starts += c.starts
-		r.Health.LateStarts += c.late
-		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(c.latest))
-	}
-	set := latency.Merge(rec.Windows, recorders...)
+	set, lag := d.latencies(&r.Health, rec)
 	wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 	r.Wait = &wait
 	r.SetLatency(set, "")
@@ -38,6 +28,41 @@ func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 		}
 	}
 	return set
+}
+
+// latencies returns the times of the operations with a definite outcome, and how late acquires
+// began, in all and in the health of the run.
+func (d *serverDriver) latencies(h *results.Health, rec *record) (set *latency.Set, lag int64) {
+	set = latency.NewSet(rec.Windows)
+	set.AddHandOvers(rec.Ops)
+	intended := map[string][]int64{} // of each client's acquires that are still to come
+	for _, c := range d.records {
+		intended[c.name] = c.intended
+	}
+	for i := range rec.Ops {
+		op := &rec.Ops[i]
+		start := op.Call
+		if next := intended[op.Client]; op.Op == history.Acquire && len(next) > 0 {
+			start, intended[op.Client] = next[0], next[1:]
+		}
+		measured := op.Op == history.Acquire || op.Op == history.Release || op.Op == history.Extend
+		if !measured || start < d.warm() {
+			continue
+		}
+		if op.Op == history.Acquire {
+			late := op.Call - start
+			lag += max(late, 0)
+			h.Starts++
+			h.MaxLag = max(h.MaxLag, time.Duration(late))
+			if late > results.LateBy {
+				h.LateStarts++
+			}
+		}
+		if op.Outcome == history.OK {
+			set.Add(op.Op.String(), start, op.Call, op.Return)
+		}
+	}
+	return set, lag
 }
 
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {

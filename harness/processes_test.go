@@ -10,7 +10,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -53,14 +52,10 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 		t.Parallel()
 		runs := atomic.Int64{}
 		out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{v}, Scenarios: all, Side: side, Now: time.Now,
-			Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+			Run: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (*Outcome, error) {
 				runs.Add(1)
-				o, err := Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
+				return Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
 					Now: time.Now, Random: rand.Reader})
-				if err != nil {
-					return results.Result{}, "", err
-				}
-				return o.Result, o.Dir, nil
 			}})
 		if err != nil {
 			t.Fatal(err)

@@ -399,16 +399,11 @@ func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	cluster, _ := scenarios.Find("cluster-slots")
 	simulated := &Sim{}
 	out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{right, wrong}, Scenarios: []scenarios.Scenario{steady, cluster}, Side: 2, Now: time.Now,
-		Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+		Run: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (*Outcome, error) {
 			if s.Name == cluster.Name {
-				return results.Result{}, "", fmt.Errorf("a cluster: %w", impls.ErrUnsupported)
+				return nil, fmt.Errorf("a cluster: %w", impls.ErrUnsupported)
 			}
-			e := Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: simulated, Seed: 1, Now: time.Now, Random: rand.Reader}
-			o, err := Run(ctx, e)
-			if err != nil {
-				return results.Result{}, "", err
-			}
-			return o.Result, o.Dir, nil
+			return Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: simulated, Seed: 1, Now: time.Now, Random: rand.Reader})
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -445,13 +440,13 @@ func TestSuiteRunsUnclearCellsAgain(t *testing.T) {
 	for _, tt := range tests {
 		runs := 0
 		out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{token}, Scenarios: []scenarios.Scenario{steady}, Now: time.Now,
-			Cell: func(context.Context, impls.Variant, scenarios.Scenario) (results.Result, string, error) {
+			Run: func(context.Context, impls.Variant, scenarios.Scenario) (*Outcome, error) {
 				runs++
 				r := results.Result{Lock: "token", Scenario: "steady", Verdict: checker.Inconclusive}
 				if runs == tt.clear {
 					r.Verdict = checker.Pass
 				}
-				return r, "", tt.err
+				return &Outcome{Result: r}, tt.err
 			}})
 		if err != nil || runs != tt.runs || out.Cells[0].Verdict != tt.want {
 			t.Errorf("%s: %d runs, verdict %s, error %v; want %d runs and %s", tt.name, runs, out.Cells[0].Verdict, err, tt.runs, tt.want)

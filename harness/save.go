@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/plain"
@@ -69,8 +67,8 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	return s, err
 }
 
-// driven saves what the clients did, writing the files concurrently. It runs after the clients,
-// because it would take processor time from them.
+// driven saves what the clients did. It runs after the clients, because it would take processor time
+// from them.
 func (s *saver) driven(rec *record, now time.Time) error {
 	s.run.Store, s.run.Schedules = rec.Store, rec.schedules
 	if s.dir == nil {
@@ -80,17 +78,7 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	for _, w := range rec.Windows {
 		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, time.Duration(w.Start), time.Duration(w.End), w.Confirmed, w.Note)
 	}
-	var files errgroup.Group
-	write := func(name string, to func(w io.Writer) error) {
-		files.Go(func() error { return s.dir.SaveFunc(name, to) })
-	}
-	write(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, rec.Header, rec.Ops) })
-	write(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
-	write(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, rec.Windows) })
-	if rec.Effects != nil {
-		write(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, rec.source, rec.Effects) })
-	}
-	err := files.Wait()
+	err := s.dir.SaveRecord(rec.Recorded, rec.Windows, rec.source, rec.Effects)
 	if err == nil && rec.spooled != "" {
 		err = os.Remove(rec.spooled)
 	}

@@ -179,15 +179,15 @@ func (d *serverDriver) progress() Progress {
 	d.joining.Lock()
 	joined := slices.Clone(d.records)
 	d.joining.Unlock()
-	var recorders []*latency.Recorder
+	var live []*latency.Live
 	for _, c := range joined {
 		p.Rounds += c.counts[history.OK].Load()
 		p.Refused += c.counts[history.Busy].Load()
 		p.Failed += c.counts[history.Fail].Load()
 		p.Unknown += c.counts[history.Unknown].Load()
-		recorders = append(recorders, c.latency)
+		live = append(live, &c.waits)
 	}
-	waits := latency.Live(latency.Acquire, recorders...)
+	waits := latency.Waits(live...)
 	p.P50, p.P99 = time.Duration(waits.ValueAtPercentile(50)), time.Duration(waits.ValueAtPercentile(99))
 	return p
 }

@@ -26,8 +26,11 @@ type SuiteConfig struct {
 	Side      int // number of cells run concurrently
 	Rerun     string
 	Shard     *results.Shard // the part of the cells to run; nil: all
-	// Cell makes one run on its own servers and returns its result and its run directory.
-	Cell func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
+	// Run makes one run of a cell, on servers of its own.
+	Run func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (*Outcome, error)
+	// Keep, when set, is called with each run's cell, and returns the directory in which the run is
+	// kept; "" for none. A cell that is run again is called with again.
+	Keep func(c results.Cell, out *Outcome, err error) (dir string)
 	// Stop, when closed, lets the cells under way finish and starts no others.
 	Stop <-chan struct{}
 	// Each, when set, is called with every finished cell, by one goroutine at a time.
@@ -166,17 +169,22 @@ func (s *suite) unclear(ctx context.Context, i int) bool {
 
 func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
 	p, start := s.pairs[i], s.cfg.Now()
-	defer func() { c.Planted, c.Duration = p.variant.Planted != nil, s.cfg.Now().Sub(start) }()
 	want := p.variant.Expect[p.scenario.Name]
 	if want.NA != "" {
-		return results.NACell(p.variant.Name, p.scenario.Name, want.NA)
+		c = results.NACell(p.variant.Name, p.scenario.Name, want.NA)
+		c.Planted = p.variant.Planted != nil
+		return c
 	}
-	r, dir, err := s.cfg.Cell(ctx, p.variant, p.scenario)
+	out, err := s.cfg.Run(ctx, p.variant, p.scenario)
+	var r results.Result
+	if out != nil {
+		r = out.Result
+	}
 	s.products[i], s.reached[i] = r.Product, r.Reached
 	s.portTaken[i] = errors.Is(err, servers.ErrPortTaken)
 	switch {
 	case errors.Is(err, ErrNotApplicable), errors.Is(err, impls.ErrUnsupported):
-		return results.NACell(p.variant.Name, p.scenario.Name, err.Error())
+		c = results.NACell(p.variant.Name, p.scenario.Name, err.Error())
 	case err != nil:
 		c = results.ErrorCell(p.variant.Name, p.scenario.Name, want, err)
 	case p.variant.Planted != nil:
@@ -184,7 +192,11 @@ func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
 	default:
 		c = results.NewCell(r, want)
 	}
-	c.Run = dir
+	c.Planted = p.variant.Planted != nil
+	if s.cfg.Keep != nil {
+		c.Run = s.cfg.Keep(c, out, err)
+	}
+	c.Duration = s.cfg.Now().Sub(start)
 	return c
 }
 

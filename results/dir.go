@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/infile"
@@ -148,6 +150,22 @@ func (d *Dir) SaveRun(r Run) error {
 // SaveResult saves result.json.
 func (d *Dir) SaveResult(r Result) error { return saveJSON(d.File(ResultFile), r) }
 
+// SaveRecord saves what clients and servers did, the files side by side. Without effects, which were
+// not recorded, there is no file of the servers.
+func (d *Dir) SaveRecord(rec history.Recorded, windows []history.Window, source string, effects []history.Executed) error {
+	var files errgroup.Group
+	save := func(name string, write func(io.Writer) error) {
+		files.Go(func() error { return d.SaveFunc(name, write) })
+	}
+	save(HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, rec.Header, rec.Ops) })
+	save(CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
+	save(FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, windows) })
+	if effects != nil {
+		save(ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, effects) })
+	}
+	return files.Wait()
+}
+
 // Save replaces a file in the directory atomically. It creates folders as needed.
 func (d *Dir) Save(name string, data []byte) error {
 	return d.SaveFunc(name, func(w io.Writer) error {
@@ -199,24 +217,19 @@ func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// linked follows the links at a path, also to a file that does not exist yet.
+// linked follows the links at a path, the last of which may lead to a file that is not there yet.
 func linked(path string) string {
-	const most = 40 // as on Linux; a circle is an error of the file system
-	for range most {
-		to, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(folder, to)
-		}
-		path = to
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
 	}
-	return path
+	to, err := os.Readlink(path)
+	switch {
+	case err != nil:
+		return path
+	case filepath.IsAbs(to):
+		return to
+	}
+	return filepath.Join(filepath.Dir(path), to)
 }
 
 func replace(path string, write func(io.Writer) error) (err error) {

@@ -181,13 +181,3 @@ func TestSecretsAreNotSaved(t *testing.T) {
 		t.Errorf("saved %s, %v", data, err)
 	}
 }
-
-func TestNewID(t *testing.T) {
-	id, err := results.NewID(bytes.NewReader([]byte{0x0a, 0x1b, 0x2c, 0xff}))
-	if err != nil || id != "0a1b2c" {
-		t.Errorf("id %q, %v", id, err)
-	}
-	if _, err := results.NewID(bytes.NewReader(nil)); err == nil {
-		t.Error("an id without randomness")
-	}
-}

@@ -35,11 +35,11 @@ func aVerdict() checker.Verdict {
 }
 
 func aSet(windows ...history.Window) *latency.Set {
-	r := &latency.Recorder{}
-	r.Record(latency.Acquire, 0, 1*ms, 3*ms)
-	r.Record(latency.Acquire, 100*ms, 100*ms, 2100*ms)
-	r.Record(latency.Acquire, 0, 0, latency.Highest+1)
-	return latency.Merge(windows, r)
+	set := latency.NewSet(windows)
+	set.Add(latency.Acquire, 0, 1*ms, 3*ms)
+	set.Add(latency.Acquire, 100*ms, 100*ms, 2100*ms)
+	set.Add(latency.Acquire, 0, 0, latency.Highest+1)
+	return set
 }
 
 // TestResultFitsItsSchema: every possible result fits the published schema, which lists every field

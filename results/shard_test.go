@@ -136,10 +136,6 @@ func TestMergeBenches(t *testing.T) {
 	if len(got.Notes) != 3 || got.Notes[0] != "shard 1/2: a note" {
 		t.Errorf("notes %q", got.Notes)
 	}
-	second.Seed = 2
-	if _, err := results.MergeBenches([]results.Bench{first, second}); !errors.Is(err, results.ErrShards) {
-		t.Errorf("another seed: %v", err)
-	}
 	if _, err := results.MergeBenches([]results.Bench{first}); !errors.Is(err, results.ErrShards) {
 		t.Errorf("one is missing: %v", err)
 	}

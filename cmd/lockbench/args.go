@@ -65,38 +65,6 @@ func newClientsAs() choice {
 	return newChoice(harness.Goroutines, harness.Goroutines, harness.Processes)
 }
 
-// oneOfFlags allows at most one of these flags. Cobra, which checks that later and in its own
-// words, has them marked so that completion offers one.
-func oneOfFlags(c *cobra.Command, names ...string) {
-	c.MarkFlagsMutuallyExclusive(names...)
-	before(c, func(c *cobra.Command) error {
-		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Flags().Changed(n) })
-		if len(given) > 1 {
-			return fmt.Errorf("%w: %s cannot be given together: leave %s out", errUsage, joined(given, "and"), joined(given, "or"))
-		}
-		return nil
-	})
-}
-
-// before adds a check to those that a command makes before its verb begins.
-func before(c *cobra.Command, check func(*cobra.Command) error) {
-	earlier := c.PreRunE
-	c.PreRunE = func(c *cobra.Command, args []string) error {
-		if earlier != nil {
-			if err := earlier(c, args); err != nil {
-				return err
-			}
-		}
-		return check(c)
-	}
-}
-
-// joined lists several flags: "--a, --b and --c".
-func joined(names []string, word string) string {
-	last := len(names) - 1
-	return "--" + strings.Join(names[:last], ", --") + " " + word + " --" + names[last]
-}
-
 type shardFlag struct{ given *results.Shard }
 
 // String returns the shard; "" for the whole.

@@ -74,8 +74,12 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
 	c.Progress = a.benchProgress()
-	lacks := lacking{of: map[string]error{}}
-	c.Failed = lacks.note
+	lacks := map[string]error{}
+	c.Failed = func(lock string, err error) {
+		if exitCode(err) == exitEnvironment {
+			lacks[lock] = err
+		}
+	}
 	dir, err := a.createFor(f.store, f.out, "bench")
 	if err != nil {
 		return err
@@ -94,7 +98,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out.Gates = out.CheckGates(limits)
 	against(&out, base, f.baseline, f.options)
 	out.Judge()
-	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacks.errors(), interrupts.end())
+	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacking(lacks), interrupts.end())
 }
 
 // benchPlan says, before anything runs, what will run and how long it takes.

@@ -63,8 +63,8 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.Uint64Var(&f.Seed, "seed", 0, "random seed (default: random, printed)")
 	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
-	oneOfFlags(c, "rate", "rates")
-	oneOfFlags(c, "rate", "find-rate")
+	c.MarkFlagsMutuallyExclusive("rate", "rates")
+	c.MarkFlagsMutuallyExclusive("rate", "find-rate")
 }
 
 // parseRates reads "100,200" or "100..5000", which stands for six.

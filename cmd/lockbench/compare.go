@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -13,8 +12,6 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/report"
-	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -70,32 +67,9 @@ func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) e
 		c = bench.CompareRuns(b, after.([]bench.Ran), o)
 	}
 	c.Base, c.New = base, now
-	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }),
+	r := comparisonRecord(c)
+	return errors.Join(a.write(r, f), a.summarize(r.forms["md"]),
 		map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict])
-}
-
-// showComparison writes a comparison in the form that was asked for, to its file or to stdout.
-func (a *app) showComparison(c results.Comparison, f reportFlags) error {
-	if a.json() {
-		return a.writeJSON(c)
-	}
-	toFile := f.file != "" && f.file != "-"
-	write := func(w io.Writer) error {
-		switch style := a.style(); {
-		case f.form.value == "md":
-			return report.ComparisonMarkdown(w, c)
-		case f.form.value == "html":
-			return page.Comparison(w, c)
-		case toFile:
-			return report.Comparison(w, c, report.Style{})
-		default:
-			return report.Comparison(w, c, style)
-		}
-	}
-	if toFile {
-		return results.SaveFile(f.file, write)
-	}
-	return write(a.out)
 }
 
 // loadCompared loads what is at a path: a suite, a bench, or runs: one, or all of a folder.
@@ -150,16 +124,7 @@ func schemaOf(path string) (string, error) {
 func loadRuns(path string) (out []bench.Ran, err error) {
 	dirs := []string{path}
 	if !exists(filepath.Join(path, results.RunFile)) {
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return nil, err
-		}
-		dirs = nil
-		for _, e := range entries {
-			if dir := filepath.Join(path, e.Name()); e.IsDir() && exists(filepath.Join(dir, results.RunFile)) {
-				dirs = append(dirs, dir)
-			}
-		}
+		dirs = runsBelow(path)
 	}
 	for _, dir := range dirs {
 		_, run, r, err := results.Load(dir)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -53,43 +52,43 @@ func exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	applies := codes(err)
-	for _, code := range precedence {
-		if applies[code] {
-			return code
-		}
+	applies := map[int]bool{}
+	for _, one := range separate(err) {
+		applies[codeOf(one)] = true
 	}
-	return exitInternal
+	return precedence[slices.IndexFunc(precedence, func(code int) bool { return applies[code] })]
 }
 
-// codes returns the codes of all errors in a tree. A sentinel's code replaces those of the errors
-// that it wraps.
-func codes(err error) map[int]bool {
-	if code, ok := meaning(err); ok {
-		return map[int]bool{code: true}
+// codeOf returns the first code, by precedence, of those that one failure has.
+func codeOf(err error) int {
+	is := func(any ...error) bool {
+		return slices.ContainsFunc(any, func(one error) bool { return errors.Is(err, one) })
 	}
-	out := map[int]bool{}
-	switch e := err.(type) {
-	case interface{ Unwrap() []error }:
-		known := false
-		for _, one := range e.Unwrap() {
-			for code := range codes(one) {
-				out[code] = true
-				known = known || code != exitInternal
-			}
-		}
-		if known && !isJoin(err) {
-			delete(out, exitInternal) // fmt.Errorf("%w: %w") says what the other one is
-		}
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			return codes(inner)
-		}
-		out[exitInternal] = true
-	default:
-		out[exitInternal] = true
+	// a server's reply to a command of ours, such as NOPERM; a server that stopped; a folder that
+	// can't be written, a full disk
+	var (
+		reply   redis.Error
+		network *net.OpError
+		file    *fs.PathError
+		link    *os.LinkError
+		call    *os.SyscallError
+	)
+	switch {
+	case is(errViolated):
+		return exitViolated
+	case is(errUsage, harness.ErrUsage, harness.ErrNotApplicable, servers.ErrAddresses, subject.ErrProtocol, syscall.ENAMETOOLONG):
+		return exitUsage
+	case is(servers.ErrMissing, servers.ErrRefused, servers.ErrLost, subject.ErrGone, impls.ErrUnsupported),
+		errors.As(err, &reply), errors.As(err, &network), errors.As(err, &file), errors.As(err, &link), errors.As(err, &call):
+		return exitEnvironment
+	case is(errInconclusive):
+		return exitInconclusive
+	case is(errGate):
+		return exitGate
+	case is(errInterrupted, context.Canceled):
+		return exitInterrupted
 	}
-	return out
+	return exitInternal
 }
 
 // isJoin reports whether err joins independent failures, and is not one failure that wraps several
@@ -104,35 +103,6 @@ func isJoin(err error) bool {
 		lines = append(lines, one.Error())
 	}
 	return err.Error() == strings.Join(lines, "\n")
-}
-
-// meaning returns the exit code of a sentinel.
-func meaning(err error) (int, bool) {
-	switch err {
-	case errViolated:
-		return exitViolated, true
-	case errGate:
-		return exitGate, true
-	case errInconclusive:
-		return exitInconclusive, true
-	case errUsage, harness.ErrUsage, harness.ErrNotApplicable, servers.ErrAddresses, subject.ErrProtocol:
-		return exitUsage, true
-	case servers.ErrMissing, servers.ErrRefused, servers.ErrLost, subject.ErrGone, impls.ErrUnsupported:
-		return exitEnvironment, true
-	case errInterrupted, context.Canceled:
-		return exitInterrupted, true
-	}
-	switch err.(type) {
-	case redis.Error: // a server's reply to a command of ours, such as NOPERM
-		return exitEnvironment, true
-	// a server that stopped; a folder that can't be written, a full disk
-	case *net.OpError, *fs.PathError, *os.LinkError, *os.SyscallError:
-		if errors.Is(err, syscall.ENAMETOOLONG) {
-			return exitUsage, true
-		}
-		return exitEnvironment, true
-	}
-	return 0, false
 }
 
 // verdictError returns the error for a verdict; nil for a pass.
@@ -178,34 +148,13 @@ const exitCodesHelp = `lockbench exits with
 
 When several apply, the first of 1, 70, 4, 5, 3, 2, 130, 0 is taken.`
 
-// lacking collects the errors of turns or cells for which this machine or its servers lacked
-// something, the last of each.
-type lacking struct {
-	mu sync.Mutex // cells run side by side
-	of map[string]error
-}
-
-// note keeps the error of what, if it is one of the environment, in place of the one before; nil
-// forgets it.
-func (l *lacking) note(what string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch exitCode(err) {
-	case exitOK:
-		delete(l.of, what)
-	case exitEnvironment:
-		l.of[what] = err
-	}
-}
-
-// errors returns what is lacking, and of more than three errors how many there are.
-func (l *lacking) errors() (all error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, what := range slices.Sorted(maps.Keys(l.of)) {
-		one := fmt.Errorf("%s: %w", what, l.of[what])
+// lacking joins what the environment lacked for turns or cells, by their names, and of more than
+// three errors says how many there are.
+func lacking(of map[string]error) (all error) {
+	for i, what := range slices.Sorted(maps.Keys(of)) {
+		one := fmt.Errorf("%s: %w", what, of[what])
 		if i == 3 {
-			return errors.Join(all, fmt.Errorf("%d more: %w", len(l.of)-i, one))
+			return errors.Join(all, fmt.Errorf("%d more: %w", len(of)-i, one))
 		}
 		all = errors.Join(all, one)
 	}

@@ -84,7 +84,7 @@ func newExplore(a *app) *cobra.Command {
 	f.exec.register(s)
 	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
 	s.DurationVar(&f.lease, "lease", liveLease, "the lease of --exec")
-	oneOfFlags(c, "budget", "schedules")
+	c.MarkFlagsMutuallyExclusive("budget", "schedules")
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -155,11 +154,5 @@ func (a *app) keepRecord(d *results.Dir, run results.Run, t sim.Tape, f *found) 
 	r.SetLatency(nil, why)
 	judge.Conclude(&r, f.verdict, judge.Ending{})
 	out := &harness.Outcome{Run: run, Windows: f.Windows, Record: f.Recorded, Verdict: f.verdict, Result: r, Dir: d.Path()}
-	err := errors.Join(
-		d.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, f.Header, f.Ops) }),
-		d.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, f.Commands, f.Scripts) }),
-		d.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, f.Windows) }),
-		d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, f.Effects) }),
-		d.SaveResult(r), d.SaveRun(run))
-	return errors.Join(err, saveViews(out))
+	return errors.Join(d.SaveRecord(f.Recorded, f.Windows, source, f.Effects), d.SaveResult(r), d.SaveRun(run), saveViews(out))
 }

@@ -27,7 +27,7 @@ var flagGroups = []struct {
 	flags []string
 }{
 	{"What to run", nil},
-	{"Load", []string{"clients", "clients-as", "duration", "ops", "rate", "rates", "find-rate", "pace", "lease", "keys", "hold", "warmup", "reps", "workload", "poll", "greedy", "budget", "schedules", "side-by-side", "crash", "tries"}},
+	{"Load", []string{"clients", "clients-as", "duration", "ops", "rate", "rates", "find-rate", "pace", "lease", "keys", "hold", "warmup", "reps", "workload", "poll", "greedy", "budget", "schedules", "crash"}},
 	{"Faults", []string{"set", "faults", "max-faults", "max-waits", "strategy"}},
 	{"Servers", []string{"server", "binary", "image", "launch", "hosts", "listen", "nodes", "topology"}},
 	{"Output, gates and baselines", []string{"out", "max", "min", "metrics-addr", "baseline", "exact", "store", "keep-all", "shard", "threshold", "raw", "allow-env-diff", "trace"}},

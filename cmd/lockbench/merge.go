@@ -78,7 +78,7 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 		scenes[i] = filepath.Join(filepath.Dir(file), results.ScenesFile)
 	}
 	err = results.SaveFile(filepath.Join(path, results.ScenesFile), func(w io.Writer) error { return page.JoinScenes(w, scenes) })
-	return errors.Join(err, a.endSuite(&suiteDir{path: path, all: true}, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
+	return errors.Join(err, a.endSuite(path, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
 }
 
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {

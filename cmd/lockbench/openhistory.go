@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -106,15 +105,26 @@ func hasHistory(path string) error {
 
 // runsIn points to the runs that a directory holds; "" if there are none.
 func runsIn(path string) string {
-	runs, _ := filepath.Glob(filepath.Join(path, "*", results.RunFile)) // the only error is of a pattern
-	runs = slices.DeleteFunc(runs, func(file string) bool { return filepath.Base(filepath.Dir(file)) == "latest" })
-	switch n := len(runs); {
-	case n == 1:
-		return "; one run is in it: " + filepath.Dir(runs[0])
-	case n > 1:
-		return fmt.Sprintf("; %d runs are in it, such as %s", n, filepath.Dir(runs[n-1]))
+	switch runs := runsBelow(path); len(runs) {
+	case 0:
+		return ""
+	case 1:
+		return "; one run is in it: " + runs[0]
+	default:
+		return fmt.Sprintf("; %d runs are in it, such as %s", len(runs), runs[len(runs)-1])
 	}
-	return ""
+}
+
+// runsBelow returns the directories of the runs in a folder, without the link to the latest; none
+// if it cannot be read.
+func runsBelow(path string) (dirs []string) {
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if dir := filepath.Join(path, e.Name()); e.IsDir() && exists(filepath.Join(dir, results.RunFile)) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // unpacked returns the path of a file that another tool may have left uncompressed, without .zst.

@@ -20,16 +20,21 @@ func show[T any](a *app, v T, text func(io.Writer, T, report.Style) error) error
 	return text(a.out, v, a.style())
 }
 
-func (a *app) writeJSON(v any) error { return a.write(json.MarshalIndent(v, "", " ")) }
+func (a *app) writeJSON(v any) error { return writeJSON(a.out, v, " ") }
 
 // writeLine puts a value on stdout as one line.
-func (a *app) writeLine(v any) error { return a.write(json.Marshal(v)) }
+func (a *app) writeLine(v any) error { return writeJSON(a.out, v, "") }
 
-func (a *app) write(data []byte, err error) error {
+// writeJSON writes a value indented, or, with no indent, as one line.
+func writeJSON(w io.Writer, v any, indent string) error {
+	data, err := json.MarshalIndent(v, "", indent)
+	if indent == "" {
+		data, err = json.Marshal(v)
+	}
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	_, err = a.out.Write(append(plain.JSON(data), '\n'))
+	_, err = w.Write(append(plain.JSON(data), '\n'))
 	return err
 }
 

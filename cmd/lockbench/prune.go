@@ -76,16 +76,15 @@ func (a *app) prune(base string, keep int, dry bool) error {
 	return errors.Join(err, a.showPruned(out))
 }
 
-// dropEmpty removes the directory of what was abandoned, if nothing was saved in it, and the links
-// that then lead nowhere.
+// dropEmpty removes the directory of what was abandoned, if nothing was saved in it, and the link
+// that then leads nowhere.
 func (a *app) dropEmpty(base, dir string) error {
-	err := dropDangling(filepath.Join(dir, "latest"))
 	if os.Remove(dir) != nil { // something is in it
 		a.say("%s has what was recorded", dir)
-		return err
+		return nil
 	}
 	a.say("nothing was recorded that could be kept")
-	return errors.Join(err, dropDangling(filepath.Join(base, "latest")))
+	return dropDangling(filepath.Join(base, "latest"))
 }
 
 func dropDangling(link string) error {

@@ -23,7 +23,7 @@ type record struct {
 	dir   string
 	entry page.Entry                                  // what a list says of it
 	value any                                         // the result, for JSON
-	file  string                                      // has it, as it was stored
+	file  string                                      // has it, as it was stored; "": nothing has
 	html  func(w io.Writer, base string) error        // base is the path from the output's place to dir, "" for none
 	text  func(w io.Writer, style report.Style) error //
 	forms map[string]func(io.Writer) error            // the others, by the word of report -f
@@ -59,6 +59,14 @@ func benchRecord(b results.Bench, dir string) record {
 		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
 		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), style) },
 		forms: forms(b, report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures)}
+}
+
+// comparisonRecord is a comparison, which is stored nowhere.
+func comparisonRecord(c results.Comparison) record {
+	return record{value: c,
+		html:  func(w io.Writer, _ string) error { return page.Comparison(w, c) },
+		text:  func(w io.Writer, style report.Style) error { return report.Comparison(w, c, style) },
+		forms: map[string]func(io.Writer) error{"md": func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }}}
 }
 
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
@@ -102,6 +110,8 @@ func (r record) write(w io.Writer, form, base string, s report.Style) error {
 		return r.unjudged
 	case form == "text":
 		return r.text(w, s)
+	case form == "json" && r.file == "":
+		return writeJSON(w, r.value, " ")
 	case form == "json":
 		data, err := infile.Read(r.file, infile.MaxDocument)
 		if err != nil {

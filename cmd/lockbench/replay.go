@@ -27,7 +27,6 @@ import (
 
 type replayFlags struct {
 	server, out string
-	tries       int
 	trace       bool
 	exec        execFlags
 	again       string // the command that does it again
@@ -42,7 +41,7 @@ func newReplay(a *app) *cobra.Command {
 			"When the trace differs from the tape's, the lock or lockbench has changed since: a note says so, and the new trace is judged.\n\n" +
 			"With another --server it runs the tape's program there. A proxy delays every request and every reply until its turn\n" +
 			"on the tape, and injects the tape's faults between the same messages; waits take real time. A run that\n" +
-			"diverges from the tape says where; it is repeated up to --tries times, until the tape's property breaks there, too.\n\n" +
+			"diverges from the tape says where; it is repeated up to three times, until the tape's property breaks there, too.\n\n" +
 			"A run directory is run again from its scenario and its seed, on the kind of server that it ran on.",
 		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
 			"  lockbench replay results/runs/latest/violations/001.tape --server process",
@@ -54,7 +53,6 @@ func newReplay(a *app) *cobra.Command {
 	}
 	s := c.Flags()
 	a.serverFlag(c, &f.server, "", " (default: sim for a tape, the run's own for a run)")
-	s.IntVar(&f.tries, "tries", 3, "how often a tape is tried on real servers")
 	s.BoolVar(&f.trace, "trace", false, "show every event of a tape that is replayed in the simulator")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	f.exec.register(s)
@@ -71,9 +69,6 @@ func lasting(path string) string {
 
 // replay replays a tape or a run. The directory of a search has a tape and no scenario.
 func (a *app) replay(ctx context.Context, path string, f replayFlags) error {
-	if f.tries < 1 {
-		return fmt.Errorf("%w: --tries %d: must be at least 1", errUsage, f.tries)
-	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -217,6 +212,9 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 	return nil
 }
 
+// tries is how often a tape is tried on real servers.
+const tries = 3
+
 // onReal runs the tape's program on real servers in the order of the tape's messages and faults,
 // until the tape's property breaks.
 func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayFlags, r *results.Replay) error {
@@ -225,7 +223,7 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 		return err
 	}
 	r.Placed = faults.Placements(e.Scenario.Faults, e.Schedule)
-	for try := 0; try < f.tries && err == nil; try++ {
+	for try := 0; try < tries && err == nil; try++ {
 		var out *harness.Outcome
 		if out, err = a.onServers(ctx, e, f); out == nil || out.Verdict == nil {
 			return err

@@ -42,46 +42,51 @@ func newReport(a *app) *cobra.Command {
 
 // register adds the flags to a command.
 func (f *reportFlags) register(a *app, c *cobra.Command) {
-	before(c, func(c *cobra.Command) error {
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if form := f.form.value; c.Flags().Changed("format") && a.json() && form != "json" {
 			return fmt.Errorf("%w: -f %s and -o json ask for two forms: give one of them", errUsage, form)
 		}
 		return nil
-	})
+	}
 	s := c.Flags()
 	s.VarP(&f.form, "format", "f", "what to write")
 	s.StringVarP(&f.file, "out-file", "O", "", "where to write it; - for stdout")
 }
 
 func (a *app) report(path string, f reportFlags) error {
-	form := f.form.value
-	if a.json() {
-		form = "json"
-	}
 	r, err := openRecord(path)
 	if err != nil {
 		return asInput(err)
 	}
-	file, base, style := f.file, "", report.Style{}
-	if file == "" && form == "html" {
-		file = filepath.Join(r.dir, results.ReportFile)
+	if f.file == "" && f.form.value == "html" && !a.json() {
+		f.file = filepath.Join(r.dir, results.ReportFile)
 	}
-	if file == "" || file == "-" {
-		file, style = "", a.style()
-	} else if base, err = filepath.Rel(filepath.Dir(file), r.dir); err != nil {
-		base = ""
+	if err := a.write(r, f); err != nil || !f.toFile() {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out, f.file)
+	return err
+}
+
+func (f reportFlags) toFile() bool { return f.file != "" && f.file != "-" }
+
+// write writes a record in the form that was asked for, to its file or to stdout.
+func (a *app) write(r record, f reportFlags) error {
+	form, base, style := f.form.value, "", a.style()
+	if a.json() {
+		form = "json"
+	}
+	if f.toFile() {
+		style = report.Style{}
+		base, _ = filepath.Rel(filepath.Dir(f.file), r.dir) // else there is no way to it, and no link
 	}
 	var b bytes.Buffer // whole or not at all
 	if err := r.write(&b, form, base, style); err != nil {
 		return asInput(err)
 	}
-	if file == "" {
+	if !f.toFile() {
 		_, err := b.WriteTo(a.out)
 		return err
 	}
-	if err := results.SaveFile(file, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(a.out, file)
-	return err
+	return results.SaveFile(f.file, func(w io.Writer) error { _, err := b.WriteTo(w); return err })
 }

@@ -75,7 +75,7 @@ func newRun(a *app) *cobra.Command {
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
-	oneOfFlags(c, "duration", "ops")
+	c.MarkFlagsMutuallyExclusive("duration", "ops")
 	return c
 }
 

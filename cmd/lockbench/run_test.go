@@ -36,16 +36,11 @@ func TestRunExitCodes(t *testing.T) {
 		{"the harness broke after a violation", checker.Fail, broken, nil, 1},
 		{"the server went away", checker.Pass, fmt.Errorf("restart: %w", servers.ErrMissing), nil, 5},
 		{"no lock", checker.Pass, nil, []string{"--lock", ""}, 4},
-		{"no such lock", checker.Pass, nil, []string{"--lock", "nope"}, 4},
-		{"no such scenario", checker.Pass, nil, []string{"--scenario", "nope"}, 4},
 		{"no such scenario file", checker.Pass, nil, []string{"--scenario", "nope.yaml"}, 4},
-		{"no such workload", checker.Pass, nil, []string{"--workload", "nope"}, 4},
 		{"no clients", checker.Pass, nil, []string{"--clients", "0"}, 4},
 		{"two lengths", checker.Pass, nil, []string{"--ops", "5", "--duration", "1s"}, 4},
-		{"an override of nothing", checker.Pass, nil, []string{"--set", "colour=red"}, 4},
 		{"a word too many", checker.Pass, nil, []string{"steady"}, 4},
 		{"no repetition", checker.Pass, nil, []string{"--reps", "0"}, 4},
-		{"no such server", checker.Pass, nil, []string{"--server", "mainframe"}, 4},
 		{"a URL that is none", checker.Pass, nil, []string{"--server", "http://x"}, 4},
 	}
 	for _, tt := range tests {
@@ -63,18 +58,6 @@ func TestRunExitCodes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestRunWithoutAnOutcome: a run that did not begin has no result to show, and says why.
-func TestRunWithoutAnOutcome(t *testing.T) {
-	w := newWorld(checker.Pass)
-	w.runner = func(context.Context, harness.Experiment) (*harness.Outcome, error) {
-		return nil, fmt.Errorf("start standalone: %w: install redis-server", servers.ErrMissing)
-	}
-	if got := w.call(t, "run", "--lock", "token"); got != 5 || w.out.String() != "" {
-		t.Errorf("exit code %d, stdout %q", got, w.out)
-	}
-	want(t, "stderr", w.err.String(), "install redis-server")
 }
 
 // TestFlagsReachTheExperiment: every flag of run changes what is run.

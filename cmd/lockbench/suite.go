@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +38,6 @@ type suiteFlags struct {
 	exact            bool   // every change since baseline fails
 	store            string // where the suite is kept to compare with
 	seed             uint64
-	side             int
 	clientsAs        choice
 	keepAll          bool
 	shard            shardFlag
@@ -68,7 +66,6 @@ func newSuite(a *app) *cobra.Command {
 	s.BoolVar(&f.exact, "exact", false, "with --baseline: exit 1 when a cell changed at all, as none does in the simulator unless the code did")
 	s.StringVar(&f.store, "store", "", "a file to write the suite to, without times and paths, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
 	s.Var(&f.shard, "shard", "i/n: run the i-th of n equal parts; 'lockbench merge' joins them")
@@ -121,30 +118,29 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	perCPU := 4 // cells on real servers mostly wait
+	c.Side = 4 * runtime.GOMAXPROCS(0) // cells on real servers mostly wait
 	if harness.Simulates(p) {
-		perCPU = 1
+		c.Side = runtime.GOMAXPROCS(0)
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
-	c.Side = cmp.Or(c.Side, perCPU*runtime.GOMAXPROCS(0))
 	environment := results.CaptureEnvironment(ctx, thisMachine())
 	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
-	dir := &suiteDir{path: path, all: f.keepAll, lacks: lacking{of: map[string]error{}}}
+	dir := &suiteDir{path: path, all: f.keepAll, last: map[[2]string]try{}}
 	e := a.experiment(p, why, path)
-	e.As, e.Environment, e.Subject, e.Checkout = harness.ClientsAs(f.clientsAs.value), &environment, f.exec.fleet, ""
+	e.As, e.Environment, e.Subject, e.Checkout, e.Aside = harness.ClientsAs(f.clientsAs.value), &environment, f.exec.fleet, "", true
 	ctx, interrupts := a.listen(ctx)
 	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), interrupts.stop.Done(), a.now
 
-	c.Cell = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+	c.Keep = dir.keep
+	c.Run = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (*harness.Outcome, error) {
 		of := e
 		of.Variant, of.Scenario, of.Seed = v, s.Resolve(f.seed, v.Topology), f.seed
-		return a.cell(ctx, of, f, dir)
+		return a.cell(ctx, of, f)
 	}
 	c.Each = func(done, all int, c results.Cell) {
-		dir.done(c)
 		if report.Unexpected(c) {
 			a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)
 		}
@@ -153,14 +149,14 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	suite, err := a.suiteRunner(ctx, c)
 	a.line.clear()
 	if err != nil {
-		return errors.Join(err, a.dropEmpty(f.out, dir.path), interrupts.end())
+		return errors.Join(err, a.dropEmpty(f.out, path), interrupts.end())
 	}
 	suiteAgainst(&suite, base, f.baseline, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
 	if f.exact {
 		suite.Exact()
 	}
 	suite.Environment = &environment
-	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), suiteError(suite), dir.lacks.errors(), interrupts.end())
+	return errors.Join(dir.saveScenes(suite), errors.Join(dir.errs...), a.endSuite(path, suite), a.storeSuite(f.store, suite), suiteError(suite), dir.lacks(), interrupts.end())
 }
 
 // config returns what a suite runs, and the stored suite that it is compared with; nil: none.
@@ -168,16 +164,13 @@ func (f *suiteFlags) config(ctx context.Context, flags *pflag.FlagSet) (c harnes
 	if err := f.exec.check(flags, "locks"); err != nil {
 		return c, nil, err
 	}
-	switch {
-	case f.side < 0:
-		return c, nil, fmt.Errorf("%w: --side-by-side %d: must not be negative", errUsage, f.side)
-	case f.exact && f.baseline == "":
+	if f.exact && f.baseline == "" {
 		return c, nil, fmt.Errorf("%w: --exact needs --baseline", errUsage)
 	}
 	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return c, nil, err
 	}
-	c = harness.SuiteConfig{Seed: f.seed, Side: f.side, Shard: f.shard.given}
+	c = harness.SuiteConfig{Seed: f.seed, Shard: f.shard.given}
 	if c.Variants, err = f.variants(ctx); err != nil {
 		return c, nil, err
 	}
@@ -197,10 +190,10 @@ func suiteAgainst(s *results.Suite, base *results.Suite, path string, whole bool
 	}
 }
 
-func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
-	err := errors.Join(dir.saveScenes(suite), dir.settle(&suite))
-	r := suiteRecord(suite, dir.path)
-	return errors.Join(err, results.SaveSuite(dir.path, suite), r.save(), a.show(r), a.summarize(r.forms["md"]))
+// endSuite saves a suite and its reports in its directory, and shows it.
+func (a *app) endSuite(dir string, suite results.Suite) error {
+	r := suiteRecord(suite, dir)
+	return errors.Join(results.SaveSuite(dir, suite), r.save(), a.show(r), a.summarize(r.forms["md"]))
 }
 
 // stored loads the suite or bench to compare with; nil if none was named.
@@ -228,8 +221,8 @@ func (a *app) storeSuite(path string, s results.Suite) error {
 	return results.StoreSuite(path, s)
 }
 
-// cell makes one run of a suite, and returns its result and directory.
-func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags, dir *suiteDir) (results.Result, string, error) {
+// cell makes one run of a suite.
+func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags) (*harness.Outcome, error) {
 	v, s := e.Variant, e.Scenario
 	again := append([]string{"lockbench", "run"}, f.exec.words()...)
 	if !f.exec.given() {
@@ -245,16 +238,10 @@ func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags, dir 
 			return results.Shows(results.Result{Properties: seen.Properties}, want)
 		}
 	}
-	out, err := a.runner(ctx, e)
-	r, path := results.Result{}, ""
-	if out != nil {
-		r, path = out.Result, out.Dir
-		c := cellOf(v, s.Name, r)
-		if dir.show(c, out); err != nil || dir.keeps(c) {
-			err = errors.Join(err, saveViews(out))
-		}
-	}
-	_, err = onceFull(err)
-	dir.lacks.note(v.Name+" × "+s.Name, err)
-	return r, path, err
+	return a.runner(ctx, e)
+}
+
+func suiteError(s results.Suite) error {
+	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
+	return endError(s.Verdict, false, s.Missing > 0 && !odd)
 }

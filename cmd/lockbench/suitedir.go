@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -22,20 +21,54 @@ import (
 // suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected;
 // with --keep-all, all.
 type suiteDir struct {
-	path  string
-	all   bool // --keep-all
-	lacks lacking
+	path string
+	all  bool // --keep-all
 
-	mu     sync.Mutex // cells run side by side; protects errs and scenes
-	errs   []error
-	scenes map[[2]string]page.Scene // by lock and scenario: one violation of each cell that broke
+	mu   sync.Mutex // cells run side by side; protects what follows
+	last map[[2]string]try
+	errs []error
 }
 
-// show keeps the violation that a cell's page shows: of those that decide its ending, the one with
-// the shortest story.
-func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
+// try is what is left of the last run of a cell, by its lock and scenario.
+type try struct {
+	dir   string      // "": not kept
+	scene *page.Scene // one of its violations, for the suite's page; nil: none
+	lacks error       // of the environment, why it has no verdict
+}
+
+// keep saves the reports of a run that is kept, and deletes any other, and the earlier run of the
+// same cell.
+func (d *suiteDir) keep(c results.Cell, out *harness.Outcome, err error) string {
+	var now try
+	var failed error
+	if _, err = onceFull(err); c.Observed == results.NothingObserved && exitCode(err) == exitEnvironment {
+		now.lacks = err
+	}
+	if out != nil {
+		now.scene = sceneOf(c, out)
+	}
+	switch {
+	case out == nil || out.Dir == "":
+	case d.all || report.Unexpected(c):
+		now.dir, failed = out.Dir, saveViews(out)
+	default:
+		failed = os.RemoveAll(out.Dir)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := [2]string{c.Lock, c.Scenario}
+	if earlier := d.last[at].dir; earlier != "" && !d.all {
+		failed = errors.Join(failed, os.RemoveAll(earlier))
+	}
+	d.last[at], d.errs = now, append(d.errs, failed)
+	return now.dir
+}
+
+// sceneOf returns the violation that a cell's page shows: of those that decide its ending, the one
+// with the shortest story.
+func sceneOf(c results.Cell, out *harness.Outcome) *page.Scene {
 	if out.Verdict == nil || len(out.Verdict.Violations) == 0 {
-		return
+		return nil
 	}
 	property := c.Worst().Property
 	rank := func(v checker.Violation) int {
@@ -51,20 +84,27 @@ func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Story), len(b.Story)), cmp.Compare(a.At, b.At))
 	})
 	s := page.NewScene(&best, c.Lock, c.Scenario, out.Record.Commands)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.scenes == nil {
-		d.scenes = map[[2]string]page.Scene{}
+	return &s
+}
+
+// lacks returns what the environment lacked for cells, and of more than three errors how many
+// there are.
+func (d *suiteDir) lacks() error {
+	all := map[string]error{}
+	for at, last := range d.last {
+		if last.lacks != nil {
+			all[at[0]+" × "+at[1]] = last.lacks
+		}
 	}
-	d.scenes[[2]string{c.Lock, c.Scenario}] = s
+	return lacking(all)
 }
 
 // saveScenes writes the violations of the cells, in the order of the cells.
 func (d *suiteDir) saveScenes(s results.Suite) error {
 	var all []page.Scene
 	for _, c := range s.Cells {
-		if scene, ok := d.scenes[[2]string{c.Lock, c.Scenario}]; ok {
-			all = append(all, scene)
+		if scene := d.last[[2]string{c.Lock, c.Scenario}].scene; scene != nil {
+			all = append(all, *scene)
 		}
 	}
 	if len(all) == 0 {
@@ -110,54 +150,4 @@ func canStore(path string) error {
 		return fmt.Errorf("--store %s: %w", path, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-func (d *suiteDir) keeps(c results.Cell) bool { return d.all || report.Unexpected(c) }
-
-// cellOf returns the cell of a run.
-func cellOf(v impls.Variant, scenario string, r results.Result) results.Cell {
-	if v.Planted != nil {
-		return results.PlantedCell(r, v.Expect[scenario])
-	}
-	return results.NewCell(r, v.Expect[scenario])
-}
-
-// done deletes the run of a cell that is not kept, and forgets the error of one that has a verdict,
-// or to which its scenario does not apply.
-func (d *suiteDir) done(c results.Cell) {
-	if c.Observed != results.NothingObserved {
-		d.lacks.note(c.Lock+" × "+c.Scenario, nil)
-	}
-	if c.Run == "" || d.keeps(c) {
-		return
-	}
-	err := os.RemoveAll(c.Run)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.errs = append(d.errs, err)
-}
-
-// settle deletes the runs of earlier tries of a repeated cell, and drops paths that no longer
-// exist.
-func (d *suiteDir) settle(s *results.Suite) error {
-	kept := map[string]bool{}
-	for i, c := range s.Cells {
-		if !d.keeps(c) {
-			s.Cells[i].Run = ""
-		}
-		kept[s.Cells[i].Run] = true
-	}
-	entries, err := os.ReadDir(d.path)
-	errs := append(d.errs, err)
-	for _, e := range entries {
-		if path := filepath.Join(d.path, e.Name()); !d.all && !kept[path] && e.Name() != results.ScenesFile {
-			errs = append(errs, os.RemoveAll(path)) // the link to the latest run, too
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func suiteError(s results.Suite) error {
-	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
-	return endError(s.Verdict, false, s.Missing > 0 && !odd)
 }

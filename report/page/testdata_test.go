@@ -29,7 +29,6 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	header := history.Header{Lock: prefix + "set-nx-ex", Kind: history.Mutex, Lease: 300 * ms, Permits: 1}
 	var ops []history.Operation
 	var commands []history.Command
-	rec := &latency.Recorder{}
 	at := 10 * ms
 	key := prefix + "job"
 	for i := range rounds {
@@ -44,14 +43,12 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 			hold = 400 * ms
 		}
 		add(history.Operation{Op: history.Acquire, Call: at, Return: at + wait, Outcome: history.OK, Token: token, Fence: uint64(i + 1)})
-		rec.Record(latency.Acquire, at, at, at+wait)
 		commands = append(commands, history.Command{Client: c, Node: 0, Sent: at + wait - ms, Replied: at + wait - ms/2, Name: "SET", Args: []string{key, token, "NX", "PX", "300"}, Reply: "OK"})
 		if i%7 == 3 {
 			add(history.Operation{Op: history.Extend, Call: at + wait + ms, Return: at + wait + 2*ms, Outcome: history.OK, Token: token})
 		}
 		add(history.Operation{Op: history.Use, Call: at + wait + ms/10, Return: at + wait + hold - ms/10})
 		add(history.Operation{Op: history.Release, Call: at + wait + hold, Return: at + wait + hold + ms, Outcome: history.OK, Token: token})
-		rec.Record(latency.Release, at+wait+hold, at+wait+hold, at+wait+hold+ms)
 		commands = append(commands, history.Command{Client: c, Node: 0, Sent: at + wait + hold, Replied: at + wait + hold + ms/2, Name: "EVALSHA", Args: []string{"release.lua", "1", key, token}, Reply: "1"})
 		at += wait + hold/2
 	}
@@ -61,7 +58,12 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	must(t, d.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, ops) }))
 	must(t, d.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, commands, nil) }))
 	must(t, d.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, windows) }))
-	set := latency.Merge(windows, rec)
+	set := latency.NewSet(windows)
+	for _, op := range ops {
+		if op.Op == history.Acquire || op.Op == history.Release {
+			set.Add(op.Op.String(), op.Call, op.Call, op.Return)
+		}
+	}
 	must(t, d.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, time.Unix(1e9, 0), time.Unix(1e9+10, 0)) }))
 	run := results.Run{ID: "abcdef", Argv: []string{"lockbench", "run", "--lock", prefix + "set-nx-ex"}, Lock: prefix + "set-nx-ex", Scenario: prefix + "pause-holder", Server: prefix + "process",
 		Phase: results.Checked, Start: time.Unix(1e9, 0), Duration: 10 * time.Second, Environment: results.Environment{CPU: prefix + "cpu", CPUs: 2, Git: prefix + "0123abcd"}}

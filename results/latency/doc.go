@@ -1,9 +1,9 @@
 // Package latency collects latencies into HdrHistograms: per operation, from the intended start and
 // from the call, outside and inside the fault windows.
 //
-// Each client has its own [Recorder], so clients share nothing on the hot path. A recorder keeps
-// packed samples (about 9 bytes each), because whether a sample overlaps a fault is known only
-// after the fault was measured. [Merge] adds all samples to histograms at the end.
+// The samples are those of the record, added to a [Set] when the run is over: whether one overlaps
+// a fault is known only after the fault was measured. While clients run, each has a [Live] of its
+// own for the progress line, so that they share nothing on the hot path.
 //
 // Samples are not clamped: one outside [0, Highest] is counted as dropped.
 //

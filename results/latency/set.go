@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/lockbench/lockbench/history"
 )
 
 // The range of every histogram, in nanoseconds up to an hour, and its precision in decimal digits.
@@ -27,7 +29,20 @@ type Tag struct {
 // Set is all series of a run that have samples.
 type Set struct {
 	series  map[Tag]*hdr.Histogram
+	faults  spans
 	dropped int64
+}
+
+// NewSet makes a set of a run that had these fault windows. An unconfirmed fault may have had no
+// effect, so its samples belong outside.
+func NewSet(windows []history.Window) *Set {
+	var faults spans
+	for _, w := range windows {
+		if w.Confirmed {
+			faults = append(faults, span{w.Start, w.Last()})
+		}
+	}
+	return &Set{series: map[Tag]*hdr.Histogram{}, faults: faults.union()}
 }
 
 // Get returns a series; nil if it has no samples.
@@ -57,10 +72,12 @@ func (s *Set) Ops() []string {
 // Dropped returns the number of samples that were out of range, below 0 or above Highest.
 func (s *Set) Dropped() int64 { return s.dropped }
 
-func (s *Set) add(op string, one sample, faults spans) {
-	inside := faults.meet(min(one.intended, one.call), one.ret)
-	response := s.record(Tag{op, false, inside}, one.ret-one.intended)
-	service := s.record(Tag{op, true, inside}, one.ret-one.call)
+// Add adds a sample: intended start, call and return of an operation. In a closed loop intended
+// equals call.
+func (s *Set) Add(op string, intended, call, ret int64) {
+	inside := s.faults.meet(min(intended, call), ret)
+	response := s.record(Tag{op, false, inside}, ret-intended)
+	service := s.record(Tag{op, true, inside}, ret-call)
 	if !response || !service {
 		s.dropped++
 	}

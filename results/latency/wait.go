@@ -82,11 +82,11 @@ func Pairs(ops []history.Operation) (out []Pair) {
 	return out
 }
 
-// HandOvers records the hand-overs of a history, from the call of the release to the return of the
+// AddHandOvers adds the hand-overs of a history, from the call of the release to the return of the
 // grant.
-func HandOvers(r *Recorder, ops []history.Operation) {
+func (s *Set) AddHandOvers(ops []history.Operation) {
 	for _, h := range Pairs(ops) {
-		r.Record(HandOver, h.Release.Call, h.Release.Call, h.Grant.Return)
+		s.Add(HandOver, h.Release.Call, h.Release.Call, h.Grant.Return)
 	}
 }
 

@@ -99,9 +99,9 @@ func TestHandOvers(t *testing.T) {
 				tt.ops[i].Call *= ms
 				tt.ops[i].Return *= ms
 			}
-			r := &latency.Recorder{}
-			latency.HandOvers(r, tt.ops)
-			got := latency.Merge(nil, r).Both(latency.HandOver, true)
+			set := latency.NewSet(nil)
+			set.AddHandOvers(tt.ops)
+			got := set.Both(latency.HandOver, true)
 			if got == nil {
 				if len(tt.want) > 0 {
 					t.Fatalf("none, want %v", tt.want)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func within(got, want int64) bool {
 // every millisecond stalls for one second in its tenth operation. Everything due meanwhile starts
 // late, which only the response latency shows.
 func TestStallCountsFromTheIntendedStart(t *testing.T) {
-	r := &latency.Recorder{}
+	set := latency.NewSet(nil)
 	now := int64(0)
 	for i := range int64(1000) {
 		intended := i * ms
@@ -43,9 +42,8 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 		if i == 10 {
 			now = call + 1000*ms
 		}
-		r.Record(latency.Acquire, intended, call, now)
+		set.Add(latency.Acquire, intended, call, now)
 	}
-	set := latency.Merge(nil, r)
 	service := hist(t, set, latency.Tag{Op: latency.Acquire, Service: true})
 	response := hist(t, set, latency.Tag{Op: latency.Acquire})
 	if got := service.ValueAtPercentile(99); !within(got, ms/10) {
@@ -76,9 +74,8 @@ func TestOutOfRangeIsCounted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &latency.Recorder{}
-			r.Record(latency.Acquire, 100, 100, 100+tt.value)
-			set := latency.Merge(nil, r)
+			set := latency.NewSet(nil)
+			set.Add(latency.Acquire, 100, 100, 100+tt.value)
 			all := set.Both(latency.Acquire, false)
 			if set.Dropped() != tt.dropped {
 				t.Errorf("dropped %d, want %d", set.Dropped(), tt.dropped)
@@ -114,9 +111,8 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &latency.Recorder{}
-			r.Record(latency.Acquire, tt.intended, tt.call, tt.ret)
-			set := latency.Merge(windows, r)
+			set := latency.NewSet(windows)
+			set.Add(latency.Acquire, tt.intended, tt.call, tt.ret)
 			for _, inside := range []bool{false, true} {
 				got := set.Get(latency.Tag{Op: latency.Acquire, Inside: inside}) != nil
 				if got != (inside == tt.want) {
@@ -127,33 +123,13 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 	}
 }
 
-func TestRecorderServesTheWatchdogToo(t *testing.T) {
-	r := &latency.Recorder{}
-	var wg sync.WaitGroup
-	for _, op := range []string{latency.Acquire, latency.Extend} {
-		wg.Go(func() {
-			for i := range int64(1000) {
-				r.Record(op, i, i, i+ms)
-			}
-		})
-	}
-	wg.Wait()
-	set := latency.Merge(nil, r)
-	for _, op := range set.Ops() {
-		if n := set.Both(op, true).TotalCount(); n != 1000 {
-			t.Errorf("%s: %d samples, want 1000", op, n)
-		}
-	}
-}
-
 // TestLogIsReadByTheReader reads the .hlog back with the library's own reader.
 func TestLogIsReadByTheReader(t *testing.T) {
-	r := &latency.Recorder{}
+	set := latency.NewSet([]history.Window{{Start: 4900 * ms, End: 5100 * ms, Confirmed: true}})
 	for i := int64(1); i <= 1000; i++ {
-		r.Record(latency.Acquire, i*ms, i*ms+ms/2, i*ms+i*ms)
+		set.Add(latency.Acquire, i*ms, i*ms+ms/2, i*ms+i*ms)
 	}
-	r.Record(latency.Release, 5000*ms, 5000*ms, 5001*ms)
-	set := latency.Merge([]history.Window{{Start: 4900 * ms, End: 5100 * ms, Confirmed: true}}, r)
+	set.Add(latency.Release, 5000*ms, 5000*ms, 5001*ms)
 	var b bytes.Buffer
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	if err := set.WriteLog(&b, start, start.Add(10*time.Second)); err != nil {
@@ -188,11 +164,10 @@ func TestLogIsReadByTheReader(t *testing.T) {
 }
 
 func TestSpectrumIsInMilliseconds(t *testing.T) {
-	r := &latency.Recorder{}
+	set := latency.NewSet(nil)
 	for range 10 {
-		r.Record(latency.Acquire, 0, 0, 250*ms)
+		set.Add(latency.Acquire, 0, 0, 250*ms)
 	}
-	set := latency.Merge(nil, r)
 	var b strings.Builder
 	if err := set.WriteSpectrum(&b, latency.Acquire); err != nil {
 		t.Fatal(err)
@@ -205,13 +180,5 @@ func TestSpectrumIsInMilliseconds(t *testing.T) {
 	b.Reset()
 	if err := set.WriteSpectrum(&b, latency.Extend); err != nil || b.Len() != 0 {
 		t.Errorf("without a sample: %q, %v", b.String(), err)
-	}
-}
-
-func BenchmarkRecord(b *testing.B) {
-	r := &latency.Recorder{}
-	b.ReportAllocs()
-	for i := range int64(b.N) {
-		r.Record(latency.Acquire, i*ms, i*ms, i*ms+ms/7)
 	}
 }
