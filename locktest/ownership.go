@@ -80,8 +80,10 @@ func (c *trial) race(everybody []*client) (winners []*client) {
 	for i, cl := range everybody {
 		racing.Go(func() {
 			<-start
-			_, err := cl.try(exclusive)
-			won[i] = err == nil
+			c.catchPanics(func() {
+				_, err := cl.try(exclusive)
+				won[i] = err == nil
+			})
 		})
 	}
 	close(start)
@@ -101,17 +103,19 @@ func (c *trial) contend(rounds int, hold func(g impls.Grant, cl *client)) {
 	for i := range 5 {
 		cl := c.client(fmt.Sprint("c", i))
 		working.Go(func() {
-			for range rounds {
-				w := cl.waits(exclusive)
-				if w.result() != nil {
-					c.errorf("%s.%s: %v", cl.name, cl.named("Lock"), w.err)
-					return
+			c.catchPanics(func() {
+				for range rounds {
+					w := cl.waits(exclusive)
+					if w.result() != nil {
+						c.errorf("%s.%s: %v", cl.name, cl.named("Lock"), w.err)
+						return
+					}
+					hold(w.grant, cl)
+					if err := cl.release(); err != nil {
+						c.errorf("%s.%s: %v", cl.name, cl.named("Unlock"), err)
+					}
 				}
-				hold(w.grant, cl)
-				if err := cl.release(); err != nil {
-					c.errorf("%s.%s: %v", cl.name, cl.named("Unlock"), err)
-				}
-			}
+			})
 		})
 	}
 	working.Wait()
