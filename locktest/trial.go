@@ -349,11 +349,11 @@ func (cl *client) refusal(err error) bool {
 	}
 	var reply redis.Error
 	fromServer := errors.As(err, &reply) && !errors.Is(err, redis.Nil)
-	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
+	return !cl.c.cfg.Variant && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
 }
 
 // saysBusy reports whether a lock states that another client holds it: TryLock returned false, or
 // the error is ErrBusy. The error of a Lock that gave up states nothing.
 func (cl *client) saysBusy(err error) bool {
-	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
+	return errors.Is(err, impls.ErrBusy) && (cl.c.cfg.Variant || cl.c.cfg.Tries)
 }
