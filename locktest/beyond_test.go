@@ -36,7 +36,7 @@ func outsideBugs() []plantedBug {
 		caught("a Close leaves the watchdog running", func(c Config) (any, error) { return deafClose{renewing(c)}, nil }, "closes", "next holds; next is closed"),
 		caught("a Close deletes the key", wrap(func(l *lock) any { return deletingClose{l} }), "closes", "b's key job was deleted by a.Close (DEL job)"),
 		caught("a release hands over what is left of its lease", by(handing(), inLine), "lease-lasts", "w had waited"),
-		caught("fences are counted after the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}}, nil }, "fences-late", "came a lease late; b was granted fence"),
+		caught("fences are counted after the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}}, nil }, "between-requests", "was on its way for a lease; b was granted fence"),
 		caught("who gives up leaves the note that it waits", wrap(func(l *lock) any { return notingLock{l} }), "clean", "waiter:w is left"),
 	}
 }

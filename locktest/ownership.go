@@ -30,7 +30,7 @@ func ownership() []rule {
 		{"late-extend", "An extend after the end of the lease returns ErrNotHeld or ErrLost, even if nobody holds the lock any more, and does not take the lock.", extends, lateExtend},
 		{"late-entry", "A client whose lease has ended is refused while another holds.", leased, play(
 			a.holds(), a.lapses(), b.holds(), a.isRefused(), b.releases())},
-		{"between-requests", "A client whose reply comes a lease late, in a release, an extend or a renewal, leaves the next client's hold alone; while a reply to an acquire is on its way another client may have a whole hold, and then the grant is the only one, with a higher fence.", nil, betweenRequests},
+		{"between-requests", "A client whose reply comes a lease late, in a release, an extend or a renewal, leaves the next client's hold alone; while a reply to an acquire is on its way another client may have a whole hold, and then the grant is the only one, with a higher fence; a grant that comes after its lease has no higher fence than the next.", nil, betweenRequests},
 		{"names-apart", "Locks with different names are independent, also when a hash function or an encoding maps the names to one, and though one client holds many and releases some.", nil, namesApart},
 		{"reserved-words", "A client or a lock may be called by a word that the lock uses in its scripts and requests.", nil, reservedWords},
 		{"reuse", "One lock object serves many holds, and so does a new object for each hold; a new object of another client releases nothing.", nil, reuse},
