@@ -108,7 +108,7 @@ func bugs() []plantedBug {
 		caught("names are made labels of DNS", newTestLock(func(l *lock) { l.name = dashes }), "names-apart", "replaced"),
 		caught("names lose their dots", newTestLock(func(l *lock) { l.name = undotted }), "names-apart", "left out"),
 		caught("names are cleaned as paths", newTestLock(func(l *lock) { l.name = path.Clean }), "names-apart", "path"),
-		caught("names end at a zero byte", newTestLock(func(l *lock) { l.name = upToNUL }), "names-apart", "zero byte"),
+		caught("names end at a zero byte", newTestLock(func(l *lock) { l.name = upTo("\x00") }), "names-apart", "zero byte"),
 		caught("a release of one lock stops the renewal of all", newPooled(true, false), "one-of-two", "quarters of a lease later other.TryLock"),
 		caught("a waiter doubles its pauses without end", newWaiting(func(*lock) {}, func(w *waitingLock) { w.tires = true }), "waits-long", "was kept out"),
 		caught("a writer that was refused leaves a sign", byModes(readersWriters(signs), modeWaiting), "refused-writer", "w is refused; a lease has passed"),
@@ -116,9 +116,7 @@ func bugs() []plantedBug {
 		caught("TryRLock grants always", byModes(readersWriters(), modeReckless), "readers-share", "a.TryRLock succeeded while w held the lock"),
 		caught("a long lease in a value is too short", by(stamped(`if lease > 3600000 then lease = lease - 3600000 end`, ``), nil), "odd-leases", "b.TryLock succeeded"),
 		caught("a long lease in a value is too long", by(stamped(`if lease > 3600000 then lease = lease + 3600000 end`, luaSweep), nil), "odd-leases", "next.TryLock 1h39m0.002s later: refused"),
-		caught("an acquire without an answer is taken back when the next is granted", func(c Config) (any, error) {
-			return &tidyLock{lock: &lock{Config: c, name: itself, ownerToken: true}, later: true}, nil
-		}, "second-attempt", "deleted by a in the background"),
+		caught("an acquire without an answer is taken back when the next is granted", around(func(l *lock) any { l.ownerToken = true; return &tidyLock{lock: l, later: true} }), "second-attempt", "deleted by a in the background"),
 		caught("all holds report their loss on one channel", func(c Config) (any, error) { return &dogLock{plain: plain{owned{Config: c}}, once: true}, nil }, "renews-own", "hold no. 2"),
 		caught("a reader's extend does nothing", byModes(readersWriters(), modePretending), "reader-lasts", "extended"),
 		caught("a reader that leaves takes others along by their names", byModes(readersWriters(byOwner), modeWaiting), "reader-leaves-alone", "ab reads; a releases"),
@@ -129,9 +127,7 @@ func bugs() []plantedBug {
 		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b dies; 1/2 of a lease passes; a calls an extend"),
 		caught("the count of fences ends after a day", by(numbered(`redis.call('expire', KEYS[2], 86400)`), counted), "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &dogLock{plain: plain{owned{Config: c}}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),
-		caught("a holder enters again after its lease", func(c Config) (any, error) {
-			return &selfCountLock{lock: &lock{Config: c, name: itself}, trusts: true}, nil
-		}, "late-entry", "a.TryLock succeeded while b held", Promises("reentrant")),
+		caught("a holder enters again after its lease", around(func(l *lock) any { return &selfCountLock{lock: l, trusts: true} }), "late-entry", "a.TryLock succeeded while b held", Promises("reentrant")),
 		caught("a writer that leaves late clears the readers", byModes(readersWriters(clears), modeWaiting), "late-release", "{job}:r was deleted by a.Unlock"),
 		caught("all readers have the lease of the first", byModes(countedReaders(luaCountFirst), modeWaiting), "reader-lasts", "9/10 of a lease have passed"),
 		caught("a waiter that gave up takes a wake-up along", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, deaf: true}, nil }, "woken",
