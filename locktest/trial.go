@@ -124,7 +124,7 @@ func fewOfEach(lines []string) (out []string) {
 }
 
 // varying is what may differ between two lines that say the same.
-var varying = regexp.MustCompile(`"(?:[^"\\\\]|\\\\.)*"|[0-9]+[a-zµ]*`)
+var varying = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+[a-zµ]*`)
 
 // shownRequests is how many of the last requests the report of a broken rule shows.
 const shownRequests = 12
