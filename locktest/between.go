@@ -36,7 +36,10 @@ func betweenRequests(c *trial) {
 	for n := 1; c.cfg.Traits.SelfRenewing && n <= mostRequests && c.releasesLate(n); n++ {
 	}
 	c.play(anew())
-	for n := 1; n <= mostRequests && c.asksLate(n, 0) && c.asksLate(n, c.lease*2/5); n++ {
+	for n := 1; n <= mostRequests && c.asksLate(n, 0, 0) && c.asksLate(n, 0, c.lease*2/5); n++ {
+		if c.cfg.Traits.Fenced && !c.cfg.Traits.NoLease && !c.cfg.Traits.SelfRenewing {
+			c.asksLate(n, c.lease+grain+c.slack, 0)
+		}
 	}
 }
 
@@ -102,9 +105,10 @@ func (c *trial) releasesLate(n int) bool {
 	return true
 }
 
-// asksLate delays a reply to an acquire while another client has a whole hold: of no time, or of a
-// part of a lease. What is left ends by itself: a count of fences stays.
-func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
+// asksLate delays a reply to an acquire while another client, which may come after the end of that
+// lease, has a whole hold: of no time, or of a part of a lease. What is left ends by itself: a count
+// of fences stays.
+func (c *trial) asksLate(n int, after, held time.Duration) (reached bool) {
 	defer func() {
 		if c.leave(); c.cfg.Traits.NoLease {
 			c.clear()
@@ -120,6 +124,7 @@ func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
 		return false
 	}
 	defer goOn()
+	time.Sleep(after)
 	between, first := c.at(b).try(exclusive)
 	if first == nil && held > 0 {
 		time.Sleep(held)
@@ -130,6 +135,10 @@ func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
 	c.say("reply no. %d to a.%s was on its way", n, c.at(a).named("TryLock"))
 	switch {
 	case first != nil:
+	case after > 0:
+		if err == nil && got.Fence > between.Fence {
+			c.errorf("%s for a lease; b was granted fence %d meanwhile, and then a fence %d", c.sofar(), between.Fence, got.Fence)
+		}
 	case err != nil && held == 0:
 		c.play(b.releases())
 	case err != nil:

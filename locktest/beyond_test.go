@@ -14,10 +14,6 @@ import (
 // outsideBugs are wrong locks of an author who knew the kit by its documentation alone, and which
 // it once missed.
 func outsideBugs() []plantedBug {
-	wrap := func(f func(*lock) any) factory {
-		return func(c Config) (any, error) { return f(&lock{Config: c, name: itself}), nil }
-	}
-	renewing := func(c Config) *lock { return &lock{Config: c, name: itself, renew: true} }
 	return []plantedBug{
 		caught("a lease is rounded to the nearest second", newTestLock(func(l *lock) { l.nearest = true }), "odd-leases", "lease of 1.4s, and the server keeps it for 1s"),
 		caught("names go through JSON", newTestLock(func(l *lock) { l.name = asJSON }), "names-apart", "valid UTF-8"),
@@ -27,17 +23,15 @@ func outsideBugs() []plantedBug {
 		caught("an extend trusts the client's own deadline", newTimed(func(l *timedLock) { l.local = true }), "late-extend", "the keys were deleted; b holds; b dies; 1/2 of a lease passes; a calls an extend"),
 		caught("the validity of an extend is added up", newTimed(func(l *timedLock) { l.sums = true }), "valid-until", "a.Extend returned, and a.ValidUntil is 3.75s"),
 		caught("an extend counts before it is answered", newTimed(func(l *timedLock) { l.ahead = true }), "valid-until", "its extend at 500ms failed"),
-		caught("the validity of a waiter is counted from the reply", func(c Config) (any, error) {
-			return lateCount{&timedLock{lock: &lock{Config: c, name: itself}}}, nil
-		}, "valid-until", "a.Lock, which had waited, returned, and a.ValidUntil is 1s after"),
-		caught("a token is another whenever it is read", wrap(func(l *lock) any { return &freshToken{lock: l} }), "unique-tokens", "and its token is"),
+		caught("the validity of a waiter is counted from the reply", around(func(l *lock) any { return lateCount{&timedLock{lock: l}} }), "valid-until", "a.Lock, which had waited, returned, and a.ValidUntil is 1s after"),
+		caught("a token is another whenever it is read", around(func(l *lock) any { return &freshToken{lock: l} }), "unique-tokens", "and its token is"),
 		caught("the watchdog has a lease of its own", newTestLock(func(l *lock) { l.renew, l.renewsFor = true, 30*time.Second }), "lease-ends", "2 leases pass; late dies"),
 		caught("watchdogs are found by the name of the lock", newByName(), "renews", "b calls a release; a has worked"),
-		caught("a Close leaves the watchdog running", func(c Config) (any, error) { return deafClose{renewing(c)}, nil }, "closes", "next holds; next is closed"),
-		caught("a Close deletes the key", wrap(func(l *lock) any { return deletingClose{l} }), "closes", "b's key job was deleted by a.Close (DEL job)"),
+		caught("a Close leaves the watchdog running", around(func(l *lock) any { l.renew = true; return deafClose{l} }), "closes", "next holds; next is closed"),
+		caught("a Close deletes the key", around(func(l *lock) any { return deletingClose{l} }), "closes", "b's key job was deleted by a.Close (DEL job)"),
 		caught("a release hands over what is left of its lease", by(handing(), inLine), "lease-lasts", "w had waited"),
-		caught("fences are counted after the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}}, nil }, "fences-late", "came a lease late; b was granted fence"),
-		caught("who gives up leaves the note that it waits", wrap(func(l *lock) any { return notingLock{l} }), "clean", "waiter:w is left"),
+		caught("fences are counted after the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}}, nil }, "between-requests", "was on its way for a lease; b was granted fence"),
+		caught("who gives up leaves the note that it waits", around(func(l *lock) any { return notingLock{l} }), "clean", "waiter:w is left"),
 	}
 }
 
@@ -118,7 +112,7 @@ type named struct {
 
 func newByName() factory {
 	all := &named{dogs: map[string]*lock{}}
-	return func(c Config) (any, error) { return byName{&lock{Config: c, name: itself, renew: true}, all}, nil }
+	return around(func(l *lock) any { l.renew = true; return byName{l, all} })
 }
 
 func (l byName) TryLock(ctx context.Context) (bool, error) {

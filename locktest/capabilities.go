@@ -16,7 +16,6 @@ func capabilities() []rule {
 	return []rule{
 		{"fences-grow", "Every grant has a higher fence than every grant before it.", fenced, fencesGrow},
 		{"fences-race", "Fences grow in the order of the holds when many clients contend.", fenced, fencesRace},
-		{"fences-late", "A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.", all(fenced, leased, unwatched), fencesLate},
 		{"counts-entries", "A holder that acquires again keeps the lock until its last release; one release more returns ErrNotHeld.", reentrant, play(
 			repeat(3, a.holds(), b.isRefused()), repeat(3, b.isRefused(), a.releases()),
 			a.cannotRelease(impls.ErrNotHeld), b.holds(), b.releases())},
@@ -25,8 +24,7 @@ func capabilities() []rule {
 		{"lost-entry", "An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.", all(reentrant, leased), lostEntry},
 		{"permits", "There are never more holders than permits, one release too many adds none, and a dead holder's permit comes back within a lease, and no other with it, though others come and go.", permitted, permits},
 		{"permits-wake", "Permits that are released at once let as many waiters in.", permitted, permitsWake},
-		{"quorum", "A lock on several nodes works without a minority of them, and fails without the majority; a failed attempt leaves no key.", severalNodes, quorum},
-		{"quorum-masks", "Whichever nodes are taken, down, hanging or losing replies, a lock on several nodes is granted if and only if the others are a majority; a failed attempt and a release leave no key on any node that can be reached.", severalNodes, quorumMasks},
+		{"quorum", "Whichever nodes are taken, down, hanging or losing replies, a lock on several nodes is granted if and only if the others are a majority; a failed attempt and a release leave no key on any node that can be reached.", severalNodes, quorum},
 		{"replica-missing", "A lock that replicas must confirm fails without them, with another error than ErrBusy, and leaves no key.", replicated, replicaMissing},
 	}
 }
@@ -113,29 +111,6 @@ func fencesRace(c *trial) {
 		guard.Unlock()
 		time.Sleep(c.lease / 100)
 	})
-}
-
-// fencesLate holds each reply to an acquire back until the lease has ended and another client has
-// been granted the lock.
-func fencesLate(c *trial) {
-	for n := 1; n <= mostRequests; n++ {
-		c.leave()
-		c.play(a.knows(), b.knows())
-		var got impls.Grant
-		var err error
-		goOn, reached := c.heldBack(c.at(a), n, func(cl *client) { got, err = cl.try(exclusive) })
-		if !reached {
-			return
-		}
-		time.Sleep(c.lease + grain + c.slack)
-		next, refused := c.at(b).try(exclusive)
-		goOn()
-		if err == nil && refused == nil && got.Fence > next.Fence {
-			c.errorf("reply no. %d to a.%s came a lease late; b was granted fence %d meanwhile, and then a fence %d", n, c.at(a).named("TryLock"), next.Fence, got.Fence)
-		}
-		c.play(a.lets(), b.lets())
-		time.Sleep(c.lease + c.slack) // what is left ends by itself: the count of fences stays
-	}
 }
 
 func lostEntry(c *trial) {

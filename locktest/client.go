@@ -21,7 +21,6 @@ import (
 // client is one client with its handle.
 type client struct {
 	lock  impls.Lock
-	exact bool // the lock returns the sentinel errors of package impls
 	c     *trial
 	name  string
 	wires *wires
@@ -88,7 +87,7 @@ func (c *trial) prepare(name string, changes ...func(*impls.Env)) *client {
 
 // fresh gives the client a new object for the same lock.
 func (cl *client) fresh() (err error) {
-	cl.do("constructor", func() { cl.lock, cl.exact, err = cl.c.make(cl.env) })
+	cl.do("constructor", func() { cl.lock, err = cl.c.make(cl.env) })
 	if err != nil { // a refusal of such an environment, after which no grant is to be expected
 		cl.c.did(aGrant)
 	}
@@ -230,7 +229,7 @@ func keep(p *patience.Context, err error) {
 
 // named returns the subject's name for a method that the kit calls.
 func (cl *client) named(method string) string {
-	if cl.exact {
+	if cl.c.cfg.Variant {
 		return map[string]string{"TryLock": "Try", "Lock": "Acquire", "Unlock": "Release"}[method]
 	}
 	switch {
@@ -245,7 +244,7 @@ func (cl *client) named(method string) string {
 // namedFor is named for a method of one mode.
 func (cl *client) namedFor(mode history.Mode, method string) string {
 	switch cfg := cl.c.cfg; {
-	case mode != shared || cl.exact:
+	case mode != shared || cl.c.cfg.Variant:
 		return cl.named(method)
 	case method == "TryLock" && !cfg.ReadersTry, method == "Lock" && cfg.ReadersWait:
 		return "RLock"

@@ -66,11 +66,6 @@ type control struct {
 }
 
 func controls() []control {
-	wrapping := func(wrap func(*lock) any) factory {
-		return func(c Config) (any, error) {
-			return wrap(&lock{Config: c, name: func(s string) string { return s }}), nil
-		}
-	}
 	nothing := func(*lock) {}
 	padded := ServerLease(func(d time.Duration) time.Duration { return d + 500*time.Millisecond })
 	seconds := ServerLease(func(d time.Duration) time.Duration { return (d + time.Second - 1) / time.Second * time.Second })
@@ -110,7 +105,7 @@ func controls() []control {
 		{name: "is on three masters, and releases the last one later", make: func(c Config) (any, error) { return &trailingLock{quorumLock: quorumLock{Config: c}}, nil }, options: []Option{Nodes(3)}},
 		{name: "keeps its deadline in its value", make: by(stamped(``, ``), nil)},
 		{name: "keeps its deadline in its value, and its key for a lease more", make: by(stamped(``, luaSweep), nil)},
-		{name: "holds a guard while it looks", make: wrapping(func(l *lock) any { return guardLock{l} })},
+		{name: "holds a guard while it looks", make: around(func(l *lock) any { return guardLock{l} })},
 		{name: "blocks on a list of wake-ups", make: func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}}, nil }},
 		{name: "knows its own token when it asks again", make: newTestLock(func(l *lock) { l.insists = true })},
 		{name: "says busy by an error of its own", make: newTestLock(func(l *lock) { l.ownErrors = true })},
@@ -118,22 +113,22 @@ func controls() []control {
 		{name: "is taken over when its deadline has passed", make: func(c Config) (any, error) { return &deadlineLock{Config: c}, nil }},
 		{name: "is a member of a sorted set", make: by(scored(), nil)},
 		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{owned{Config: c}}, nil }},
-		{name: "takes back in the background", make: wrapping(func(l *lock) any { return &tidyLock{lock: l} })},
+		{name: "takes back in the background", make: around(func(l *lock) any { return &tidyLock{lock: l} })},
 		{name: "takes back an acquire without an answer", make: newTestLock(func(l *lock) { l.undoes = true })},
 		{name: "takes back an acquire without an answer, and renews", make: newTestLock(func(l *lock) { l.undoes, l.renew = true, true })},
 		{name: "is renewed with the other locks of its client", make: newPooled(false, false)},
-		{name: "takes back in the background, later", make: wrapping(func(l *lock) any { return &tidyLock{lock: l, later: true} })},
+		{name: "takes back in the background, later", make: around(func(l *lock) any { return &tidyLock{lock: l, later: true} })},
 		{name: "has a list of its client's subscriptions", make: newListening(false)},
-		{name: "backs off", make: wrapping(func(l *lock) any { return backOffLock{l} })},
-		{name: "sleeps for what is left of the lease", make: wrapping(func(l *lock) any { return leftLock{l} })},
+		{name: "backs off", make: around(func(l *lock) any { return backOffLock{l} })},
+		{name: "sleeps for what is left of the lease", make: around(func(l *lock) any { return leftLock{l} })},
 		{name: "takes its fences from the server's clock", make: by(clocked(), counted)},
-		{name: "counts its entries itself", make: wrapping(func(l *lock) any { return &selfCountLock{lock: l} }), options: []Option{Promises("reentrant")}},
-		{name: "asks by WATCH and MULTI", make: wrapping(func(l *lock) any { return watchLock{l} })},
+		{name: "counts its entries itself", make: around(func(l *lock) any { return &selfCountLock{lock: l} }), options: []Option{Promises("reentrant")}},
+		{name: "asks by WATCH and MULTI", make: around(func(l *lock) any { return watchLock{l} })},
 		{name: "is a list of one", make: by(listed(), nil)},
 		{name: "is a stream of one", make: by(streamed(), nil), lacks: "XADD"},
 		{name: "has three keys", make: by(threefold(), nil)},
 		{name: "is a bit", make: by(bit(), nil), lacks: "SETBIT"},
-		{name: "renames a key of its own", make: wrapping(func(l *lock) any { return renameLock{l} })},
+		{name: "renames a key of its own", make: around(func(l *lock) any { return renameLock{l} })},
 		{name: "keeps the count of its grants and its holder in one hash", make: by(hashed(), counted)},
 		{name: "gives up by itself after forty tries", make: newWaiting(nothing, func(w *waitingLock) { w.tries = 40 })},
 	}

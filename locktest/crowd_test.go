@@ -67,7 +67,7 @@ type turnLock struct {
 
 func newTurns() factory {
 	all := &turns{byName: map[string]chan *lock{}}
-	return func(c Config) (any, error) { return turnLock{&lock{Config: c, name: itself}, all}, nil }
+	return around(func(l *lock) any { return turnLock{l, all} })
 }
 
 func (l turnLock) TryLock(ctx context.Context) (bool, error) {

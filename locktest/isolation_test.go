@@ -34,9 +34,11 @@ func TestProcesses(t *testing.T) {
 		{"a Close does not return", newTestLock(func(l *lock) { l.stuck = true }), "release-once waits",
 			map[string]string{"nothing-running": "a.Close did not return", "excludes": "late.Close did not return"}, false},
 		{"a method panics", newTestLock(func(l *lock) { l.panics = "Unlock" }), "lease-ends",
-			map[string]string{"excludes": "the lock is broken in Unlock", "late-release": "the lock is broken in Unlock"}, false},
+			map[string]string{"excludes": "the lock is broken in Unlock", "late-release": "the lock is broken in Unlock", "no-lost-update": "Unlock panicked: the lock is broken"}, false},
+		{"a method panics while many clients ask", newTestLock(func(l *lock) { l.panics = "TryLock" }), "",
+			map[string]string{"one-wins": "panicked: the lock is broken in TryLock", "no-lost-update": "panicked: the lock is broken in TryLock"}, false},
 		// A process can't stop a busy loop from inside.
-		{"a busy loop", func(c Config) (any, error) { return loops{&lock{Config: c, name: itself}}, nil }, "", map[string]string{"": "isolation_test.go"}, false},
+		{"a busy loop", around(func(l *lock) any { return loops{l} }), "", map[string]string{"": "isolation_test.go"}, false},
 		// A goroutine that serves all locks of a process ends with the bubble of the first rule,
 		// which is no fault of the rules after it.
 		{"a goroutine for all locks", newForever(), "asked-again renews one-of-two slow-renewals",

@@ -83,7 +83,6 @@ type lock struct {
 	twicePanics   bool // a second Unlock
 	undoesBlind   bool // an acquire without an answer deletes the key, whoever holds it
 	renewsMissing bool // a renewal takes a key that is gone for its own, and a release does not wait for one under way
-	oneToken      bool // all holds of one object
 	narrowLease   bool // the lease is sent in 32 bits
 	forgetful     bool // a refusal replaces the token
 	renewsApart   bool // the watchdog compares in one request and extends in another
@@ -117,11 +116,12 @@ var errTakenByAnother = errors.New("lock already taken")
 var errTooLate = errors.New("the grant came after its lease")
 
 func newTestLock(change func(*lock)) factory {
-	return func(c Config) (any, error) {
-		l := &lock{Config: c, name: func(s string) string { return s }}
-		change(l)
-		return l, nil
-	}
+	return around(func(l *lock) any { change(l); return l })
+}
+
+// around makes locks of a correct one.
+func around(of func(*lock) any) factory {
+	return func(c Config) (any, error) { return of(&lock{Config: c, name: itself}), nil }
 }
 
 func (l *lock) key() string { return l.name(l.Key) }
@@ -155,8 +155,6 @@ func (l *lock) newToken() string {
 	switch {
 	case l.ownerToken:
 		return l.Owner
-	case l.oneToken:
-		return l.Owner + "-" + l.Key
 	case l.clockToken:
 		return fmt.Sprint(time.Now().UnixMilli())
 	}

@@ -264,11 +264,11 @@ func (c *trial) mustBothHold(a, b, other *client, how string) {
 // lockOf returns the client with a lock of another name than the rule's. The two share their
 // connections, and end together.
 func (cl *client) lockOf(name string) (*client, error) {
-	o := &client{c: cl.c, name: cl.name, exact: cl.exact, wires: cl.wires, env: cl.env}
+	o := &client{c: cl.c, name: cl.name, wires: cl.wires, env: cl.env}
 	o.env.Key = name
 	o.env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
 	var err error
-	cl.do("constructor", func() { o.lock, _, err = cl.c.make(o.env) })
+	cl.do("constructor", func() { o.lock, err = cl.c.make(o.env) })
 	if err == nil {
 		cl.others = append(cl.others, o)
 	}

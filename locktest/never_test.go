@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,5 +42,17 @@ func TestARunSaysWhatItNeverReached(t *testing.T) {
 	got := s.neverReached()
 	if len(got) != 3 || !strings.HasSuffix(got[1], "(it has no readers)") || !slices.Equal([]string{got[0], got[2]}, want) {
 		t.Errorf("never reached %q", got)
+	}
+}
+
+// Of lines that differ in names and numbers only, whatever the names are, a message has three.
+func TestFewOfEach(t *testing.T) {
+	var lines []string
+	for _, name := range []string{"job", "a b", "x\t", "x\n", "x\"y", `x\y`, "\xff"} {
+		lines = append(lines, fmt.Sprintf("a.TryLock(%q): refused after 3ms\n\tat a place", name))
+	}
+	want := []string{lines[0], lines[1], lines[2], "another thing", "(and 4 more lines like these)"}
+	if got := fewOfEach(slices.Insert(lines, 3, "another thing")); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -46,7 +46,7 @@ type config struct {
 // seen is what a lock shows by its methods and when it is used, besides what is promised of it.
 type seen struct {
 	Traits      impls.Traits
-	Variant     bool // it is a lock of package impls
+	Variant     bool // it is a lock of package impls, and returns the errors of that
 	Waits       bool // it has a Lock that waits
 	Tries       bool // it has a TryLock
 	Closes      bool // it has a Close

@@ -9,29 +9,17 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-func quorum(c *trial) {
-	minority := (len(c.nodes) - 1) / 2
-	c.play(a.knows()) // release has returned once a majority replied
-	wires := c.at(a).wires
-	wires.afflict(down, c.nodes[:minority])
-	c.say("a minority of the nodes is out of a's reach")
-	c.play(a.holds(), b.isRefused(), a.releases())
-	wires.afflict(down, c.nodes[:minority+1])
-	if _, err := c.at(a).try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) {
-		c.errorf("a majority of the nodes is unreachable, and a's acquire returns %s", say(err))
-	}
-	wires.afflict(well, nil)
-	c.say("a majority of the nodes was out of a's reach, and it asked")
-	c.play(settled(), b.holds())
-}
-
 // taken is an ailment that needs no fault: a dead client holds the node.
 const taken ailment = "taken"
 
-// quorumMasks runs in virtual time only: many of its attempts last as long as a node's timeout.
-func quorumMasks(c *trial) {
+// quorum tries every set of nodes, and in real time, where many an attempt lasts as long as a node's
+// timeout, the largest minority and the smallest majority alone.
+func quorum(c *trial) {
 	if c.slack > 0 {
-		c.cannotJudge("each mask of nodes lasts as long as a node may take, which is tried in virtual time alone")
+		minority := (len(c.nodes) - 1) / 2
+		c.tryMask(down, 1<<minority-1)
+		c.tryMask(down, 1<<(minority+1)-1)
+		return
 	}
 	for _, how := range []ailment{taken, down, hanging, losing} {
 		for mask := range 1 << len(c.nodes) {
@@ -62,12 +50,18 @@ func (c *trial) tryMask(how ailment, mask int) {
 	if granted, want := err == nil, len(up) > len(c.nodes)/2; granted != want {
 		c.errorf("%s, and a's acquire returns %s, want a grant: %v", c.sofar(), say(err), want)
 	}
-	if err == nil {
+	switch {
+	case err == nil && how == down:
+		c.say("a holds")
+		c.play(b.isRefused(), a.releases())
+	case err == nil:
 		c.say("a holds")
 		c.play(b.isRefused(), a.lets())
+	case how == down && errors.Is(err, impls.ErrBusy):
+		c.errorf("%s, and a's acquire returns %s, though nobody holds", c.sofar(), say(err))
 	}
 	wires.afflict(well, nil)
-	time.Sleep(c.lease / 5) // for work in the background
+	time.Sleep(c.lease/5 + c.slack) // for work in the background
 	for _, n := range c.nodes {
 		if left := c.holding(n, idle); len(left) > 0 && (how != taken || !slices.Contains(ill, n)) {
 			c.errorf("%s: %q is left on %s", c.sofar(), left, n.addr)

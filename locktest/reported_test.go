@@ -52,13 +52,11 @@ func (l *channelLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaFree, l.keys(), l.token))
 }
 
-// deadlineLock keeps its deadline, by the client's clock, in a key without expiry; who finds it
-// over takes the lock by GETSET.
+// deadlineLock keeps its deadline, by the client's clock, in a key without expiry; who finds it over
+// takes the lock if its value is the same still.
 type deadlineLock struct {
 	Config
 	value string
-
-	takes bool // bug: does not look at what GETSET gave
 }
 
 func (l *deadlineLock) TryLock(ctx context.Context) (bool, error) {
@@ -81,18 +79,11 @@ func (l *deadlineLock) TryLock(ctx context.Context) (bool, error) {
 	if _, err := fmt.Sscan(found, &end); err != nil || time.Now().UnixMilli() <= end {
 		return false, err
 	}
-	if l.takes {
-		err = l.Redis.GetSet(ctx, l.Key, value).Err()
-		ok = err == nil
-	} else {
-		var n int
-		n, err = eval(ctx, l.Config, `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[2]) return 1`, []string{l.Key}, found, value)
-		ok = n == 1
-	}
-	if ok {
+	n, err := eval(ctx, l.Config, `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[2]) return 1`, []string{l.Key}, found, value)
+	if n == 1 {
 		l.value = value
 	}
-	return ok, err
+	return n == 1, err
 }
 
 func (l *deadlineLock) Unlock(ctx context.Context) error {

@@ -71,14 +71,23 @@ func released(n int, err error) error {
 
 // polls calls try until it is granted, fails, or ctx ends.
 func polls(ctx context.Context, every time.Duration, try func(context.Context) (bool, error)) error {
+	return pausing(ctx, func() (time.Duration, error) { return every, nil }, try)
+}
+
+// pausing polls with pauses that may differ.
+func pausing(ctx context.Context, pause func() (time.Duration, error), try func(context.Context) (bool, error)) error {
 	for {
 		if ok, err := try(ctx); ok || err != nil {
+			return err
+		}
+		d, err := pause()
+		if err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(every):
+		case <-time.After(d):
 		}
 	}
 }

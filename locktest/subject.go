@@ -12,27 +12,21 @@ import (
 // factory makes one client's handle for the lock that the Config names.
 type factory = subject.Factory
 
-// maker makes a handle with the interface of package impls, and reports whether the lock returns
-// its errors.
-type maker func(env impls.Env) (l impls.Lock, exact bool, err error)
+// maker makes a handle with the interface of package impls.
+type maker func(env impls.Env) (impls.Lock, error)
 
 // maker returns the variant's constructor, or adapts what the factory makes.
 func (cfg config) maker(newLock factory) maker {
 	if cfg.newLock != nil {
-		return func(env impls.Env) (impls.Lock, bool, error) {
-			l, err := cfg.newLock(env)
-			return l, true, err
-		}
+		return cfg.newLock
 	}
-	return func(env impls.Env) (impls.Lock, bool, error) {
+	return func(env impls.Env) (impls.Lock, error) {
 		sc := configOf(env)
 		lock, err := newLock(sc)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		l, err := subject.Adapt(lock, sc)
-		_, exact := lock.(impls.Lock)
-		return l, exact, err
+		return subject.Adapt(lock, sc)
 	}
 }
 
@@ -42,16 +36,13 @@ func configOf(env impls.Env) Config {
 		Permits: max(env.Permits, 1)}
 }
 
-// errNoFactory: neither a factory nor a variant was given.
-var errNoFactory = errors.New("a factory is nil and no Variant is given")
-
 // shape makes one lock and adds to the config what its methods show.
 func (cfg config) shape(newLock factory, sc Config) (config, impls.Lock, error) {
 	if cfg.Variant {
 		return cfg, nil, nil
 	}
 	if newLock == nil {
-		return cfg, nil, errNoFactory
+		return cfg, nil, errors.New("a factory is nil and no Variant is given")
 	}
 	lock, err := newLock(sc)
 	if err != nil {
@@ -67,10 +58,8 @@ func (cfg config) shape(newLock factory, sc Config) (config, impls.Lock, error) 
 	_, cfg.Tries = lock.(subject.TryLocker)
 	_, cfg.ReadersWait = lock.(subject.SharedLocker)
 	_, cfg.ReadersTry = lock.(subject.SharedTryLocker)
-	shown, promised := subject.TraitsOf(lock), cfg.Traits
-	cfg.Traits = shown
-	cfg.Traits.Reentrant, cfg.Traits.SelfRenewing, cfg.Traits.FIFO = promised.Reentrant, promised.SelfRenewing, promised.FIFO
-	cfg.Traits.Wakeups, cfg.Traits.WritersFirst = promised.Wakeups, promised.WritersFirst
-	cfg.Traits.Repeatable, cfg.Traits.NoLease, cfg.Traits.Permits = promised.Repeatable, promised.NoLease, promised.Permits
+	shown := subject.TraitsOf(lock) // the others are promised
+	cfg.Traits.Extends, cfg.Traits.UniqueToken, cfg.Traits.Fenced = shown.Extends, shown.UniqueToken, shown.Fenced
+	cfg.Traits.Validity, cfg.Traits.NotifiesLoss, cfg.Traits.Shared = shown.Validity, shown.NotifiesLoss, shown.Shared
 	return cfg, handle, nil
 }

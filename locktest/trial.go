@@ -124,7 +124,7 @@ func fewOfEach(lines []string) (out []string) {
 }
 
 // varying is what may differ between two lines that say the same.
-var varying = regexp.MustCompile(`"(?:[^"\\\\]|\\\\.)*"|[0-9]+[a-zµ]*`)
+var varying = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+[a-zµ]*`)
 
 // shownRequests is how many of the last requests the report of a broken rule shows.
 const shownRequests = 12
@@ -349,11 +349,11 @@ func (cl *client) refusal(err error) bool {
 	}
 	var reply redis.Error
 	fromServer := errors.As(err, &reply) && !errors.Is(err, redis.Nil)
-	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
+	return !cl.c.cfg.Variant && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
 }
 
 // saysBusy reports whether a lock states that another client holds it: TryLock returned false, or
 // the error is ErrBusy. The error of a Lock that gave up states nothing.
 func (cl *client) saysBusy(err error) bool {
-	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
+	return errors.Is(err, impls.ErrBusy) && (cl.c.cfg.Variant || cl.c.cfg.Tries)
 }

@@ -77,38 +77,22 @@ func (l *tidyLock) Close() error {
 type backOffLock struct{ *lock }
 
 func (l backOffLock) Lock(ctx context.Context) error {
-	pause := l.TTL / 64
-	for {
-		if ok, err := l.TryLock(ctx); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause + time.Duration(time.Now().UnixNano())%(l.TTL/64)):
-		}
-		pause = min(2*pause, l.TTL/8)
-	}
+	next := l.TTL / 64
+	return pausing(ctx, func() (time.Duration, error) {
+		pause := next + time.Duration(time.Now().UnixNano())%(l.TTL/64)
+		next = min(2*next, l.TTL/8)
+		return pause, nil
+	}, l.TryLock)
 }
 
 // leftLock sleeps for what is left of the holder's lease.
 type leftLock struct{ *lock }
 
 func (l leftLock) Lock(ctx context.Context) error {
-	for {
-		if ok, err := l.TryLock(ctx); ok || err != nil {
-			return err
-		}
+	return pausing(ctx, func() (time.Duration, error) {
 		left, err := l.Redis.PTTL(ctx, l.Key).Result()
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(max(left, time.Millisecond)):
-		}
-	}
+		return max(left, time.Millisecond), err
+	}, l.TryLock)
 }
 
 // selfCountLock is re-entrant by its own count, which it believes for as long as the lease

@@ -93,13 +93,13 @@ func deadline(c *trial) {
 		begin := time.Now()
 		w.cancel()
 		gaveUp := begin.Add(c.lease / takeBackShare) // until then it may take back its request
-		if err := w.result(); err == nil || b.exact && !errors.Is(err, impls.ErrCancelled) {
+		if err := w.result(); err == nil || c.cfg.Variant && !errors.Is(err, impls.ErrCancelled) {
 			c.errorf("b.%s: %s, though its context had ended while a held the lock", b.named("Lock"), b.outcome(err))
 		}
 		if took := w.at.Sub(begin); c.late(took, c.lease/10) {
 			c.errorf("b's acquire ended %v after its context", took)
 		}
-		if b.exact && errors.Is(w.err, impls.ErrUnknownOutcome) && c.slack == 0 {
+		if c.cfg.Variant && errors.Is(w.err, impls.ErrUnknownOutcome) && c.slack == 0 {
 			c.errorf("every request of b was answered, and yet: %v", w.err)
 		}
 		c.say("b has given up")

@@ -3,9 +3,6 @@ package locktest
 // wildBugs are the locks of wildwrong_test.go, each with the rule that catches it.
 func wildBugs() []plantedBug {
 	base := func(c Config) owned { return owned{Config: c} }
-	own := func(f func(*lock) any) factory {
-		return func(c Config) (any, error) { return f(&lock{Config: c, name: itself}), nil }
-	}
 	return []plantedBug{
 		caught("a subscriber is the hold", func(c Config) (any, error) { return &subscribedLock{Config: c}, nil }, "connections-cut", "it was told nothing, and b.TryLock: granted", Promises("no-lease")),
 		caught("two names share a local count", newStriped(), "names-apart", "each of another name"),
@@ -25,9 +22,9 @@ func wildBugs() []plantedBug {
 		caught("a client that starts deletes all holds", startFlushes, "excludes", "another client was started and closed"),
 		caught("a hold ends with the hour", hourly, "odd-leases", "b.TryLock succeeded"),
 		caught("a waiter sleeps until its context ends", bent(bentLock{waits: sleepsOn}), "waits", "b is not granted the lock"),
-		caught("an error locks the object for ever", own(func(l *lock) any { return &staysLocked{lock: l} }), "second-attempt", "in use"),
+		caught("an error locks the object for ever", around(func(l *lock) any { return &staysLocked{lock: l} }), "second-attempt", "in use"),
 		caught("a word of the script is no owner", func(c Config) (any, error) { return &reservedWord{plain{base(c)}}, nil }, "reserved-words", `called "free" holds`),
-		caught("a waiter and an extend count in whole seconds", own(func(l *lock) any { return secondsLater{l} }), "odd-leases", "which had waited"),
+		caught("a waiter and an extend count in whole seconds", around(func(l *lock) any { return secondsLater{l} }), "odd-leases", "which had waited"),
 		caught("a reader that was refused is counted", byModes(countedReaders(luaCountRefused), modeBoth), "refused-reader", "r may not read"),
 		caught("a semaphore has one permit too many", func(c Config) (any, error) { return &slotLock{owned: base(c), more: true}, nil }, "permits", "want 3", Promises("permits")),
 		caught("a dead holder's permit stays while others come", func(c Config) (any, error) { return &hashedPermits{base(c)}, nil }, "permits", "all permits have come back; a holds; b holds", Promises("permits")),

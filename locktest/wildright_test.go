@@ -242,51 +242,6 @@ func (l *dogLock) Unlock(ctx context.Context) error {
 	return l.plain.Unlock(ctx)
 }
 
-// deafDogLock is a dogLock whose watchdog goes on for ever once its connections are closed: only
-// its process ends it.
-type deafDogLock struct {
-	plain
-	stop chan struct{}
-}
-
-func (l *deafDogLock) TryLock(ctx context.Context) (bool, error) {
-	ok, err := l.plain.TryLock(ctx)
-	if ok {
-		l.stop = make(chan struct{})
-		go l.goOn(l.token, l.stop)
-	}
-	return ok, err
-}
-
-func (l *deafDogLock) goOn(token string, stop chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(l.TTL / 3):
-		}
-		short, cancel := context.WithTimeout(context.Background(), l.TTL/3)
-		err := l.renew(short, l.Key, token)
-		cancel()
-		if errors.Is(err, errGone) {
-			return
-		}
-	}
-}
-
-func (l *deafDogLock) Lock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryLock) }
-func (l *deafDogLock) Close() error {
-	if l.stop != nil {
-		close(l.stop)
-		l.stop = nil
-	}
-	return nil
-}
-func (l *deafDogLock) Unlock(ctx context.Context) error {
-	_ = l.Close()
-	return l.plain.Unlock(ctx)
-}
-
 // nestLock may be entered again; one watchdog keeps the nest, and one Lost tells of its end.
 type nestLock struct {
 	dogLock
@@ -395,7 +350,7 @@ func wildControls() []control {
 		{name: "tries its release again", make: bent(bentLock{releases: persistentRelease})},
 		{name: "is a semaphore of keys", make: func(c Config) (any, error) { return &slotLock{owned: base(c)}, nil }, options: []Option{Promises("permits")}},
 		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{plain: plain{base(c)}}, nil }, options: []Option{Promises("renews")}},
-		{name: "renews for as long as its process lives", make: func(c Config) (any, error) { return &deafDogLock{plain: plain{base(c)}}, nil }, options: []Option{Promises("renews")}},
+		{name: "renews for as long as its process lives", make: around(func(l *lock) any { l.renew = true; return &bentLock{lock: l} }), options: []Option{Promises("renews")}},
 		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{dogLock: dogLock{plain: plain{base(c)}}}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is for readers and writers, who renew", make: newDogRW, options: []Option{Promises("renews")}},
 	}

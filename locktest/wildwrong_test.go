@@ -221,11 +221,11 @@ func (l *bentLock) Unlock(ctx context.Context) error {
 }
 
 func bent(b bentLock) factory {
-	return func(c Config) (any, error) {
+	return around(func(l *lock) any {
 		mine := b
-		mine.lock = &lock{Config: c, name: itself}
-		return &mine, nil
-	}
+		mine.lock = l
+		return &mine
+	})
 }
 
 // politeRelease sends nothing under a context that has ended, and answers nil.

@@ -95,7 +95,7 @@ func (w *wires) cut(which func(*wire) bool) {
 }
 
 func anyWire(*wire) bool              { return true }
-func subscribedWire(c *wire) bool     { return c.subscribed.Load() }
+func subscribedWire(c *wire) bool     { return c.pairs.Subscribes() }
 func (w *wires) cutAll()              { w.set(func() { w.dead = true }); w.cut(anyWire) }
 func (w *wires) cutAfter(n int)       { w.arm(lastRequest, n > 0, func() { w.countTo = n }) }
 func (w *wires) loseReplies(n int)    { w.arm(lostReply, n > 0, func() { w.loseNext = n }) }
@@ -236,11 +236,10 @@ type wire struct {
 	way     chan reply
 	arrived chan struct{} // has a value once a reply has come
 
-	subscribed atomic.Bool
-	lost       atomic.Bool   // what comes is lost
-	asked      resp.Requests // the writer's
-	answers    resp.Replies  // the reader's
-	pairs      resp.Pairing[*entry]
+	lost    atomic.Bool   // what comes is lost
+	asked   resp.Requests // the writer's
+	answers resp.Replies  // the reader's
+	pairs   resp.Pairing[*entry]
 }
 
 // reply are bytes that have arrived together, or the end of the connection.
@@ -294,10 +293,7 @@ func (c *wire) note(b []byte) (own bool) {
 	c.asked.Feed(b)
 	for r, ok := c.asked.Next(); ok; r, ok = c.asked.Next() {
 		var e *entry
-		switch name := r.Name(); {
-		case strings.HasSuffix(name, "SUBSCRIBE"):
-			c.subscribed.Store(true)
-		case !upstream.Handshake(name):
+		if name := r.Name(); !strings.HasSuffix(name, "SUBSCRIBE") && !upstream.Handshake(name) {
 			own = true
 			e = c.all.c.log.sent(c.all.name, call, r)
 		}

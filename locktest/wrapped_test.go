@@ -167,11 +167,11 @@ func (l *timedLock) Extend(ctx context.Context) (err error) {
 }
 
 func newTimed(change func(*timedLock)) factory {
-	return func(c Config) (any, error) {
-		l := &timedLock{lock: &lock{Config: c, name: func(s string) string { return s }}}
-		change(l)
-		return l, nil
-	}
+	return around(func(l *lock) any {
+		t := &timedLock{lock: l}
+		change(t)
+		return t
+	})
 }
 
 // registry is a library whose holds are found by their tokens.
@@ -227,8 +227,5 @@ func dashes(s string) string { return strings.ReplaceAll(s, ".", "-") }
 
 // undotted leaves dots out.
 func undotted(s string) string { return strings.ReplaceAll(s, ".", "") }
-
-// upToNUL is what a program in C takes for the name.
-func upToNUL(s string) string { s, _, _ = strings.Cut(s, "\x00"); return s }
 
 func places(s string) string { return fmt.Sprintf("lock:%d", crc32.ChecksumIEEE([]byte(s))%16384) }

@@ -45,7 +45,7 @@ var caughtBy = map[string][]string{
 	"bug-loss-ignored":         {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":           {"keys-deleted", "late-extend", "renews-own"},
 	"bug-never-renews":         {"one-watchdog", "renewal-fails", "renews", "slow-renewals", "renewed-again", "loss-in-time", "one-of-two"},
-	"bug-quorum-of-half":       {"quorum-masks"},
+	"bug-quorum-of-half":       {"quorum"},
 	"bug-outlives-release":     {"lost-entry", "lost-grant", "release-frees", "renews-own", "one-watchdog", "released-at-once", "cancelled-request", "nothing-running"},
 	"bug-short-inner-lease":    {"inner-release", "renewed-again"},
 }
@@ -66,7 +66,7 @@ var byChanceOf = map[string][]string{
 // decided by whose requests come first on which node.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
-		"closes", "quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart",
+		"closes", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart",
 		"no-stale-signals", "released-between", "reserved-words", "valid-until", "waits-long", "keys-deleted", "one-slot", "connections-cut", "bounded-requests",
 		"dead-waiter", "clean", "nothing-running", "two-waits", "second-attempt", "subscription-cut"}
 }

@@ -17,5 +17,5 @@ func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) 
 // TestQuorumMasksOfThreeNodes repeats TestContract with three nodes: a majority that is hard-coded
 // for five nodes fails here.
 func TestQuorumMasksOfThreeNodes(t *testing.T) {
-	kit.Run(t, Variants(), exceptions, locktest.Nodes(3), locktest.Only("quorum-masks"))
+	kit.Run(t, Variants(), exceptions, locktest.Nodes(3), locktest.Only("quorum"))
 }
