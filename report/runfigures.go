@@ -32,7 +32,7 @@ func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 	case detail == 0:
 		var medians []string
 		for _, row := range latencies.Rows {
-			if row[2] != tooFew {
+			if row[2] != TooFew {
 				medians = append(medians, row[0]+" p50 "+row[2])
 			}
 		}
@@ -121,8 +121,8 @@ func DamageText(r results.Result) string {
 // latencyOrder is the order of the table's rows. Other operations are only in result.json.
 var latencyOrder = [...]string{"acquire", "hand-over", "release", "extend"}
 
-// tooFew stands for a percentile that has too few samples.
-const tooFew = "–"
+// TooFew stands for a percentile that has too few samples.
+const TooFew = "–"
 
 // openFoot explains the last column of latencies.
 const openFoot = "each counts from the planned start, p99 sent from the call"
@@ -148,7 +148,7 @@ func latencyTable(r results.Result, ops int) Table {
 			for i, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
 				cell := Span(v)
 				if _, need, _ := results.Quantile(strings.TrimSuffix(t.Heads[i+2], " sent")); s.Response.Count < need {
-					cell = tooFew
+					cell = TooFew
 				}
 				row = append(row, cell)
 			}
