@@ -18,24 +18,11 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 }
 
 func comparisonLines(c results.Comparison, s Style) []string {
-	lines, others := []string{compareHead(c, s)}, 0
+	lines := []string{compareHead(c, s)}
 	for _, e := range c.Environment {
 		lines = append(lines, s.paint(magenta, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, Short(e.Base, 30), Short(e.New, 30)))
 	}
-	for _, x := range c.Changes {
-		if x.Change == results.Other {
-			others++
-			continue
-		}
-		colour := blue
-		if x.Change == results.Broken || x.Change == results.Gone {
-			colour = red
-		}
-		lines = append(lines, s.paint(colour, string(x.Change))+"  "+strings.TrimSuffix(fmt.Sprintf("%s × %s: %s → %s", x.Lock, x.Scenario, x.Was, x.Is), " → "))
-	}
-	if others > 0 {
-		lines = append(lines, fmt.Sprintf("other   %s as expected, as before, but observed other breaks (-o json lists them)", Plural(others, "cell")))
-	}
+	lines = append(lines, changeLines(c.Changes, s)...)
 	last := ""
 	for _, r := range c.Rows {
 		if at := r.Lock + " × " + r.Setting; at != last {
@@ -171,13 +158,9 @@ func Delta(r results.ComparisonRow) string { return deltaCell(r, Style{}) }
 // servers they are many.
 const othersListed = 10
 
-func changeLines(suite results.Suite, s Style) []string {
-	if suite.Baseline == "" {
-		return nil
-	}
-	lines := []string{"", fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change"))}
+func changeLines(changes []results.Change, s Style) (lines []string) {
 	others := 0
-	for _, c := range suite.Changes {
+	for _, c := range changes {
 		if c.Change == results.Other {
 			if others++; others > othersListed {
 				continue
@@ -185,7 +168,7 @@ func changeLines(suite results.Suite, s Style) []string {
 		}
 		kind := fmt.Sprintf("%-12s", c.Change)
 		if c.Change == results.Broken || c.Change == results.Gone {
-			kind = s.paint(magenta, kind)
+			kind = s.paint(red, kind)
 		}
 		lines = append(lines, fmt.Sprintf("%s  %s × %s: was %s, is %s", kind, c.Lock, c.Scenario, cmp.Or(c.Was, "nothing"), cmp.Or(c.Is, "nothing")))
 	}
@@ -193,4 +176,13 @@ func changeLines(suite results.Suite, s Style) []string {
 		lines = append(lines, fmt.Sprintf("other         %d more (-o json lists them)", others-othersListed))
 	}
 	return lines
+}
+
+// againstLines lists what changed in a suite against its baseline.
+func againstLines(suite results.Suite, s Style) []string {
+	if suite.Baseline == "" {
+		return nil
+	}
+	head := fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change"))
+	return append([]string{"", head}, changeLines(suite.Changes, s)...)
 }

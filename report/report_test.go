@@ -232,3 +232,23 @@ func TestWrongWritesDoNotLast(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestComparisonTellsWhatChanged: a cell that another has as well is told as it was and is, one that
+// is gone as nothing.
+func TestComparisonTellsWhatChanged(t *testing.T) {
+	c := results.Comparison{Kind: "suites", Base: "a", New: "b", Verdict: results.CompareUnsafe, Changes: []results.Change{
+		{Change: results.Broken, Lock: "token", Scenario: "steady", Was: "safe", Is: "mutual-exclusion/mis-unlock"},
+		{Change: results.Gone, Lock: "token", Scenario: "failover", Was: "safe"}}}
+	for range 12 { // ten are listed
+		c.Changes = append(c.Changes, results.Change{Change: results.Other, Lock: "fair", Scenario: "steady", Was: "x", Is: "y"})
+	}
+	var b strings.Builder
+	if err := report.Comparison(&b, c, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"token × steady: was safe, is mutual-exclusion/mis-unlock\n", "token × failover: was safe, is nothing\n", "2 more (-o json lists them)\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

@@ -36,13 +36,12 @@ func (k Kept) lines(word string) (lines []string) {
 
 // Run writes the end of a run: the verdict, the story of the first violation, the strength of a
 // pass, damage, latencies, the harness's health, where it is kept, and the command to run it again.
-// What the page has as well makes room for the story.
+// If all that does not fit, what the page has as well makes room for the story.
 func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
 	r, kept = Clean(r), Clean(kept)
-	story := storyLines(r)
-	var head, tail []string
-	for detail := mostDetail; detail == mostDetail || detail >= 0 && len(head)+len(story)+len(tail) > MaxLines; detail-- {
-		head, tail = verdictLines(r, s, detail > 0), figureLines(r, kept, s, detail)
+	story, head, tail := storyLines(r), verdictLines(r, s, true), figureLines(r, kept, s, true)
+	if len(head)+len(story)+len(tail) > MaxLines {
+		head, tail = verdictLines(r, s, false), figureLines(r, kept, s, false)
 	}
 	return write(w, head, cutStory(story, MaxLines-len(head)-len(tail), kept.Dir), tail)
 }

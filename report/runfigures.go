@@ -14,25 +14,22 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// mostDetail is the detail of figureLines that has all figures.
-const mostDetail = 3 + len(latencyOrder)
-
-// figureLines returns everything below the story. Every detail less leaves out one thing that the
-// page has as well: the latencies but for the acquires', what the waiting was spent on, that the
-// harness was well, the load, and all of the latencies but medians.
-func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
-	latencies := latencyTable(r, min(max(detail-3, 1), len(latencyOrder)))
+// figureLines returns everything below the story; unless full, of the latencies only the acquires'
+// medians, and nothing of the load, of what the waiting was spent on, and of how the harness kept
+// time.
+func figureLines(r results.Result, kept Kept, s Style, full bool) []string {
+	latencies := LatencyTable(r)
 	var lines []string
 	switch {
-	case r.NoLatency != "" && detail > 0:
+	case r.NoLatency != "" && full:
 		lines = []string{"latency   " + r.NoLatency}
 	case r.NoLatency != "":
 	case len(latencies.Rows) == 0:
 		lines = []string{"latency   no samples"}
-	case detail == 0:
+	case !full:
 		var medians []string
 		for _, row := range latencies.Rows {
-			if row[2] != tooFew {
+			if strings.HasPrefix(row[0], "acquire") && row[2] != TooFew {
 				medians = append(medians, row[0]+" p50 "+row[2])
 			}
 		}
@@ -44,7 +41,7 @@ func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 			lines = append(lines, wrapped("          ", openFoot)...)
 		}
 	}
-	return slices.Concat(safetyLines(r, detail > 0 || r.Verdict != checker.Fail), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
+	return slices.Concat(safetyLines(r, full || r.Verdict != checker.Fail), lines, loadLines(r, full), healthLines(r, s, full), noteLines(r.Notes, maxNotes, s),
 		kept.lines("run"), again("again     ", r.Rerun))
 }
 
@@ -118,23 +115,17 @@ func DamageText(r results.Result) string {
 	return shown + text
 }
 
-// latencyOrder is the order of the table's rows. Other operations are only in result.json.
-var latencyOrder = [...]string{"acquire", "hand-over", "release", "extend"}
-
-// tooFew stands for a percentile that has too few samples.
-const tooFew = "–"
+// TooFew stands for a percentile that has too few samples.
+const TooFew = "–"
 
 // openFoot explains the last column of latencies.
 const openFoot = "each counts from the planned start, p99 sent from the call"
 
 // LatencyTable has a row for each operation, or two if fault windows split its samples. In a closed
 // loop every call is sent when it is due.
-func LatencyTable(r results.Result) Table { return latencyTable(r, len(latencyOrder)) }
-
-// latencyTable has the first ops operations of latencyOrder.
-func latencyTable(r results.Result, ops int) Table {
+func LatencyTable(r results.Result) Table {
 	t := Table{Heads: []string{"latency", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent"}}
-	for _, op := range latencyOrder[:ops] {
+	for _, op := range []string{"acquire", "hand-over", "release", "extend"} { // others are only in result.json
 		o := r.Latency[op]
 		places, splits := []string{op}, []results.Split{o.Split}
 		if o.Outside != nil && o.Inside != nil {
@@ -148,7 +139,7 @@ func latencyTable(r results.Result, ops int) Table {
 			for i, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
 				cell := Span(v)
 				if _, need, _ := results.Quantile(strings.TrimSuffix(t.Heads[i+2], " sent")); s.Response.Count < need {
-					cell = tooFew
+					cell = TooFew
 				}
 				row = append(row, cell)
 			}
@@ -164,12 +155,13 @@ func latencyTable(r results.Result, ops int) Table {
 	return t
 }
 
-// loadLines describes the load, what the waiting was spent on, and the unknown outcomes.
-func loadLines(r results.Result, detail int) (lines []string) {
-	if text := LoadText(r); text != "" && detail > 1 {
+// loadLines describes the load and what the waiting was spent on, if that is asked for, and the
+// unknown outcomes.
+func loadLines(r results.Result, full bool) (lines []string) {
+	if text := LoadText(r); text != "" && full {
 		lines = append(lines, wrapped("load      ", text)...)
 	}
-	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" && detail > 3 {
+	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" && full {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
 		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s asleep, %s late starts",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)

@@ -44,7 +44,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	if meaning := SuiteMeaning(suite); meaning != "" {
 		lines = append(lines, wrapped("", meaning)...)
 	}
-	lines = slices.Concat(lines, matrixLines(locks, s), plantedLines(planted, s), oddCells(suite.Cells, s), changeLines(suite, s))
+	lines = slices.Concat(lines, matrixLines(locks, s), plantedLines(planted, s), oddCells(suite.Cells, s), againstLines(suite, s))
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, neverReached(suite)...)
 	for _, n := range suite.Notes {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +11,15 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
 
 // lockPages is a card for each lock: how it works, its kind and source, its protocol as two clients
-// see it, the claims that do not hold, and where it breaks.
+// see it, and where it breaks. Of a lock that only differs in settings from the one before, the card
+// says what differs.
 func lockPages(t *testing.T) string {
 	t.Helper()
 	s := sim.New(catalogue.Known{})
@@ -28,27 +29,13 @@ func lockPages(t *testing.T) string {
 		cells[c.Lock] = append(cells[c.Lock], c)
 	}
 	var b strings.Builder
-	for _, g := range bundles {
-		fmt.Fprintf(&b, "- *%s*: %s\n", g.name, strings.Join(g.scenarios, ", "))
-	}
-	b.WriteString("\n")
 	var first impls.Variant // of a family of locks that only differ in settings
 	for _, v := range catalogue.Locks() {
-		how := v.Summary
-		if rest, same := strings.CutPrefix(how, first.Summary+" "); same {
-			how = "As " + first.Name + ". " + rest
+		if differs, same := strings.CutPrefix(v.Summary, first.Summary+" "); same {
+			fmt.Fprintf(&b, "**%s**: As %s. %s\\\n", v.Name, first.Name, differs)
 		} else {
 			first = v
-		}
-		fmt.Fprintf(&b, "**%s**: %s\\\n%s.\\\n`%s`\\\n", v.Name, how, kindAndSource(v), protocol(t, s, v))
-		var wrong []string
-		for _, c := range v.Claims {
-			if !c.Holds {
-				wrong = append(wrong, strconv.Quote(strings.TrimSuffix(c.Text, ".")))
-			}
-		}
-		if len(wrong) > 0 {
-			fmt.Fprintf(&b, "Not so: %s.\\\n", strings.Join(wrong, "; "))
+			fmt.Fprintf(&b, "**%s**: %s\\\n%s.\\\n`%s`\\\n", v.Name, v.Summary, kindAndSource(v), protocol(t, s, v))
 		}
 		fmt.Fprintf(&b, "%s\n\n", endingsOf(cells[v.Name]))
 	}
@@ -64,53 +51,52 @@ func kindAndSource(v impls.Variant) string {
 	return fmt.Sprintf("%s on %s; %s", v.Kind, v.Topology, from)
 }
 
-// bundles are scenarios that most locks end alike in, and the name that a card has for all of them.
-var bundles = []struct {
-	name      string
-	scenarios []string
-}{
-	{"stalls", []string{"slow-work", "pause-holder", "blackhole-client"}},
-	{"lost key", []string{"kill-server", "failover", "clock-jump", "key-deleted", "eviction"}},
+// like are scenarios that most locks end alike in as in a scenario of choosing.md.
+var like = map[string]string{
+	"blackhole-client": "pause-holder",
+	"key-deleted":      "kill-server",
+	"eviction":         "kill-server",
 }
 
-// endingsOf lists the scenarios in which a lock breaks, by how they end, the worst first.
+// endingsOf lists the scenarios in which a lock breaks, by how they end, the worst first. Left out
+// are those of choosing.md, and those that end like one of them.
 func endingsOf(cells []results.Cell) string {
+	of := map[string]results.Ending{}
+	for _, c := range cells {
+		of[c.Scenario] = c.Ending()
+	}
+	shown := func(scenario string) bool {
+		return slices.ContainsFunc(report.Questions(), func(q report.Question) bool { return q.Scenario == scenario }) ||
+			of[scenario] == of[like[scenario]]
+	}
 	by := map[results.Ending][]string{}
 	for _, c := range cells {
-		by[c.Ending()] = append(by[c.Ending()], c.Scenario)
+		if !shown(c.Scenario) {
+			by[c.Ending()] = append(by[c.Ending()], c.Scenario)
+		}
 	}
 	var words []string
 	for _, e := range results.Endings() {
 		if len(by[e]) > 0 && e != results.Holds && e != results.NotRun {
-			words = append(words, fmt.Sprintf("%s: %s", e, scenarioNamesOf(by[e], by[results.NotRun])))
+			words = append(words, fmt.Sprintf("%s: %s", e, firstOf(by[e])))
 		}
 	}
 	if len(words) == 0 {
-		return "Holds in every scenario."
+		return "Nothing more."
 	}
 	return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "."
 }
 
-// scenarioNamesOf names scenarios that end alike: those that stand together by one name, if all of
-// them that apply are among them, and of the others the first few.
-func scenarioNamesOf(scenarios, notRun []string) string {
-	var names []string
-	for _, g := range bundles {
-		apply := slices.DeleteFunc(slices.Clone(g.scenarios), func(s string) bool { return slices.Contains(notRun, s) })
-		in := func(s string) bool { return slices.Contains(apply, s) }
-		if len(apply) > 1 && !slices.ContainsFunc(apply, func(s string) bool { return !slices.Contains(scenarios, s) }) {
-			scenarios = slices.DeleteFunc(slices.Clone(scenarios), in)
-			names = append(names, "*"+g.name+"*")
-		}
-	}
-	names = append(names, scenarios[:min(len(scenarios), mostNamed)]...)
+// firstOf names the first few scenarios, and counts the others.
+func firstOf(scenarios []string) string {
+	names := slices.Clone(scenarios[:min(len(scenarios), mostNamed)])
 	if more := len(scenarios) - mostNamed; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
 }
 
-// mostNamed is how many scenarios of one ending a card names one by one.
+// mostNamed is how many scenarios of one ending a card names.
 const mostNamed = 3
 
 // protocol lists what two clients of a lock send: the first acquires, the second tries meanwhile,

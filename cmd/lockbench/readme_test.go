@@ -196,8 +196,8 @@ func TestReadmeMatches(t *testing.T) {
 // TestReadmeIsShort keeps the README to a length that is read.
 func TestReadmeIsShort(t *testing.T) {
 	lines := strings.Split(readPage(t, "README.md"), "\n")
-	if len(lines) > 201 {
-		t.Errorf("README.md has %d lines, want at most 200", len(lines)-1)
+	if len(lines) > 156 {
+		t.Errorf("README.md has %d lines, want at most 155", len(lines)-1)
 	}
 	for i, line := range lines {
 		if n := len([]rune(line)); n > 100 {
@@ -210,10 +210,10 @@ func TestReadmeIsShort(t *testing.T) {
 // writes. What a command prints stands on no page.
 func TestPagesAreShort(t *testing.T) {
 	budgets := map[string]int{
-		"README.md": 800, "docs/choosing.md": 900, "docs/verdicts.md": 1450, "docs/faults.md": 840,
-		"docs/your-lock.md": 850, "docs/benchmarking.md": 920, "docs/simulator.md": 750,
-		"docs/files.md": 715, "docs/ci.md": 370, "docs/locks.md": 260, "docs/findings.md": 1260,
-		"docs/how-it-is-built.md": 550, "docs/contributing.md": 740,
+		"README.md": 750, "docs/choosing.md": 695, "docs/verdicts.md": 1390, "docs/faults.md": 785,
+		"docs/your-lock.md": 685, "docs/benchmarking.md": 805, "docs/simulator.md": 700,
+		"docs/files.md": 670, "docs/ci.md": 350, "docs/locks.md": 245, "docs/findings.md": 1190,
+		"docs/how-it-is-built.md": 510, "docs/contributing.md": 675,
 	}
 	written := regexp.MustCompile(`(?s)<!-- ([a-z-]+): written by .*?<!-- end of [a-z-]+ -->`)
 	for _, page := range pages(t) {
@@ -229,12 +229,9 @@ func TestPagesAreShort(t *testing.T) {
 	}
 }
 
-// TestReadmeChild: the page shows the example of a child as it is, and the README counts its lines.
+// TestReadmeChild: the README counts the lines of the example of a child.
 func TestReadmeChild(t *testing.T) {
 	child := readPage(t, "examples/exec/mylock.py")
-	if !strings.Contains(readPage(t, "docs/your-lock.md"), "```python\n"+child+"```\n") {
-		t.Error("docs/your-lock.md does not show examples/exec/mylock.py")
-	}
 	if want := fmt.Sprintf("[%d lines of Python]", strings.Count(child, "\n")); !strings.Contains(readPage(t, "README.md"), want) {
 		t.Errorf("README.md does not say %s", want)
 	}

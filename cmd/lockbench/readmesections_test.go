@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,7 @@ func ending(c results.Cell) string {
 func chooseTable(t *testing.T) string {
 	rows := endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "handoff", "redisson", "redlock", "rw-lease",
 		"redsync", "redislock-normalised", "rueidislock"})
+	all := sameInAllRows(rows)
 	rows[0], rows[1] = append(rows[0], "requests", "trips"), append(rows[1], "--:", "--:")
 	costs := map[string]results.BenchCell{}
 	for _, c := range baselineBench(t).Cells {
@@ -72,7 +74,24 @@ func chooseTable(t *testing.T) string {
 		}
 		*row = append(*row, report.Figure(c.Figures["requests"]), measured(c.Figures["hand-over.trips.p50"]))
 	}
-	return table(rows)
+	return table(rows) + "\nAll the same: " + strings.Join(all, ", ") + ".\n"
+}
+
+// sameInAllRows takes the columns in which all locks end alike out of a table, and returns what each
+// of them said.
+func sameInAllRows(rows [][]string) (said []string) {
+	for column := len(rows[0]) - 1; column > 0; column-- {
+		same := !slices.ContainsFunc(rows[2:], func(row []string) bool { return row[column] != rows[2][column] })
+		if !same {
+			continue
+		}
+		said = append(said, fmt.Sprintf("%s (%s)", rows[0][column], rows[2][column]))
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], column, column+1)
+		}
+	}
+	slices.Reverse(said)
+	return said
 }
 
 // measured is a figure; "–" if its interval is wider than its value.

@@ -73,34 +73,48 @@ func breaksText(c results.BenchCell) string {
 	return strings.Join(texts, "; ")
 }
 
-// metricRow is a metric with a lock's figure.
+// metricRow is a metric with the figure of each lock.
 type metricRow struct {
 	results.Metric
-	Text, CI, Ratio string
+	Figures []metricFigure
 }
 
-// shown returns the figures of a cell that a page shows.
-func shown(c results.BenchCell) (rows []metricRow) {
+type metricFigure struct{ Text, CI, Ratio string }
+
+// metricRows returns the figures of a setting that a page shows.
+func metricRows(cells []results.BenchCell) (rows []metricRow) {
 	for _, m := range results.Metrics() {
-		f, measured := c.Figures[m.Name]
-		if m.Words == "" || !measured {
-			continue
+		row, measured := metricRow{Metric: m}, false
+		for _, c := range cells {
+			f, has := c.Figures[m.Name]
+			measured = measured || has
+			row.Figures = append(row.Figures, newMetricFigure(f, has))
 		}
-		row := metricRow{Metric: m, Text: report.Quantity(f.Value, f.Unit)}
-		switch {
-		case f.Value == nil && f.Need > 0:
-			row.CI = fmt.Sprintf("%s of %s samples", report.Count(f.Samples), report.Count(f.Need))
-		case f.Value != nil:
-			row.CI = interval(f)
+		if m.Words != "" && measured {
+			rows = append(rows, row)
 		}
-		if r := f.Ratio; f.Value != nil && r != nil {
-			if row.Ratio = "~"; r.Differs {
-				row.Ratio = fmt.Sprintf("× %.2f", r.Value)
-			}
-		}
-		rows = append(rows, row)
 	}
 	return rows
+}
+
+func newMetricFigure(f results.Figure, measured bool) (out metricFigure) {
+	if !measured {
+		return out
+	}
+	out.Text = report.Quantity(f.Value, f.Unit)
+	if f.Value == nil {
+		if f.Need > 0 {
+			out.CI = fmt.Sprintf("%s samples, needs %s", report.Count(f.Samples), report.Count(f.Need))
+		}
+		return out
+	}
+	out.CI = interval(f)
+	if r := f.Ratio; r != nil {
+		if out.Ratio = "~"; r.Differs {
+			out.Ratio = fmt.Sprintf("× %.2f", r.Value)
+		}
+	}
+	return out
 }
 
 // interval formats the interval of a figure; "" if it has none.

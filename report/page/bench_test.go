@@ -22,3 +22,20 @@ func TestTitlesSayHowManyClients(t *testing.T) {
 		}
 	}
 }
+
+// TestLocksStandSideBySide: a setting has a table with a column for each lock, and a figure that has
+// too few samples says how many it needs.
+func TestLocksStandSideBySide(t *testing.T) {
+	b := aBench("")
+	text := render(t, func(w io.Writer) error { return Bench(w, b) })
+	_, table, _ := strings.Cut(text, `<section id="setting-0">`)
+	table, _, _ = strings.Cut(table, "</section>")
+	for _, want := range []string{
+		`<th class="n">token</th><th class="n">watchdog-timer-normalised</th>`,
+		`<div>–<span class="faint ci">12 samples, needs 1,000</span></div>`,
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+}

@@ -292,8 +292,12 @@ func (d *drawing) hold(h checker.Hold) hold {
 	if n := len(h.Belief); n > 0 {
 		words = append(words, "believes in it until "+until(h.Belief[n-1].To))
 	}
-	if h.Possible.To > h.Possible.From {
-		out.Possible = &[2]int64{h.Possible.From, d.within(h.Possible.To)}
+	from := h.Possible.From
+	if len(h.Belief) > 0 {
+		from = h.Belief[0].From // while it waited, the server had nothing of it to keep
+	}
+	if h.Possible.To > from {
+		out.Possible = &[2]int64{from, d.within(h.Possible.To)}
 		out.Kept = fmt.Sprintf("the server may have kept %s's hold until %s", h.Client, until(h.Possible.To))
 	}
 	out.Text = h.Client + " holds: " + strings.Join(words, ", ")

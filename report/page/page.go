@@ -136,7 +136,7 @@ var functions = template.FuncMap{
 	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
 	"cause": report.CauseAbout, "property": report.PropertyAbout, "metric": report.MetricName,
-	"answer": report.BenchAnswer, "locks": report.LocksOf, "settings": report.BySetting, "safety": report.SafetyText, "shown": shown,
+	"answer": report.BenchAnswer, "locks": report.LocksOf, "settings": report.BySetting, "safety": report.SafetyText, "rows": metricRows,
 	"breaks": breaksText, "knee": kneeText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
 }
 

@@ -183,12 +183,14 @@ func (v *runView) commands(g *digest) {
 	})
 	for _, c := range all[:min(len(all), maxRows)] {
 		row := []string{report.Short(report.Clean(c.name), 60), report.Count(c.count), per(c.count)}
-		switch {
-		case v.Result.NoLatency != "":
-		case c.trips.TotalCount() > 0:
-			row = append(row, report.Span(c.trips.ValueAtPercentile(50)), report.Span(c.trips.ValueAtPercentile(99)))
-		default:
-			row = append(row, "", "")
+		if v.Result.NoLatency == "" {
+			for _, name := range []string{"p50", "p99"} {
+				cell := report.TooFew
+				if v, enough := percentile(c.trips, name); enough {
+					cell = report.Span(v)
+				}
+				row = append(row, cell)
+			}
 		}
 		v.Commands = append(v.Commands, row)
 	}

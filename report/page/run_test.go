@@ -4,9 +4,12 @@ import (
 	"slices"
 	"testing"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
 )
 
 // TestOutcomesAreAllShown: every outcome that an operation can have has a column and, unless the
@@ -24,5 +27,34 @@ func TestOutcomesAreAllShown(t *testing.T) {
 	v.judged(results.Result{Operations: counted}, &digest{})
 	if !slices.Equal(v.Outcomes, append(want, "done")) {
 		t.Errorf("columns %q, want %q and done", v.Outcomes, want)
+	}
+}
+
+// TestCommandsNeedTheirSamples: a command's p99 is shown from a hundred samples on, its p50 from
+// five.
+func TestCommandsNeedTheirSamples(t *testing.T) {
+	for samples, want := range map[int64][]string{4: {"–", "–"}, 99: {"1.00ms", "–"}, 100: {"1.00ms", "1.00ms"}} {
+		trips := hdr.New(latency.Lowest, latency.Highest, 2)
+		must(t, trips.RecordValues(ms, samples))
+		var v runView
+		v.commands(&digest{requests: samples, granted: 1, byCommand: map[string]*commandCount{"SET": {"SET", samples, trips}}})
+		if got := v.Commands[0][3:]; !slices.Equal(got, want) {
+			t.Errorf("of %d samples: %q, want %q", samples, got, want)
+		}
+	}
+}
+
+// TestAWaiterHasNothingToKeep: what the server may have kept of a hold is drawn from its grant on,
+// though a record that does not say when the granted try began leaves the whole wait open.
+func TestAWaiterHasNothingToKeep(t *testing.T) {
+	h := checker.Hold{Acquire: history.Operation{Op: history.Acquire, Outcome: history.OK, Call: 1 * ms, Return: 50 * ms},
+		Belief: []checker.Span{{From: 50 * ms, To: 60 * ms}}, Possible: checker.Span{From: 1 * ms, To: 61 * ms}}
+	d := drawing{lanes: &lanes{To: 100 * ms}}
+	if got, want := d.hold(h).Possible, [2]int64{50 * ms, 61 * ms}; got == nil || *got != want {
+		t.Errorf("drawn %v, want %v", got, want)
+	}
+	h.Belief = nil // no reply came: it may have had its effect at once
+	if got, want := d.hold(h).Possible, [2]int64{1 * ms, 61 * ms}; got == nil || *got != want {
+		t.Errorf("without a reply: drawn %v, want %v", got, want)
 	}
 }

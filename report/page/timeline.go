@@ -131,13 +131,19 @@ func (t *timeline) line(name, class string, value func(*bucket) (float64, bool))
 
 // quantile returns a percentile of the waits in a bucket that has the samples for it.
 func quantile(name string) func(*bucket) (float64, bool) {
-	q, need, _ := results.Quantile(name)
 	return func(b *bucket) (float64, bool) {
-		if b.acquire == nil || b.acquire.TotalCount() < need {
-			return 0, false
-		}
-		return float64(b.acquire.ValueAtPercentile(100 * q)), true
+		v, enough := percentile(b.acquire, name)
+		return float64(v), enough
 	}
+}
+
+// percentile returns a percentile of a histogram, and whether it has the samples for it.
+func percentile(h *hdr.Histogram, name string) (int64, bool) {
+	q, need, _ := results.Quantile(name)
+	if h == nil || h.TotalCount() < need {
+		return 0, false
+	}
+	return h.ValueAtPercentile(100 * q), true
 }
 
 // longest returns the longest wait in a bucket.

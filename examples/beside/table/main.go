@@ -25,7 +25,7 @@ const lease = "3s"
 
 // scenarios are the columns that lockbench's own faults make. pause-after-grant is not among them:
 // it stalls a client by the reply of Redis.
-var scenarios = []string{"crash-holder", "pause-holder", "slow-work", "contended"}
+var scenarios = []string{"crash-holder", "pause-holder", "slow-work"}
 
 type row struct{ lock, server string } // "" is Redis
 
@@ -89,8 +89,8 @@ func run(lockbench, child string) (err error) {
 		}
 		cells[i][len(scenarios)+2], cells[i][len(scenarios)+3] = m.cost(r, 1), m.cost(r, 8)
 	}
-	fmt.Println("| lock | holder crashes | stalls | long work | contended | its server killed | its server paused | acquire and release, alone | holds a second, 8 clients |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --: | --: |")
+	fmt.Println("| lock | holder crashes | stalls | long work | its server killed | its server paused | acquire and release, alone | holds a second, 8 clients |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --: | --: |")
 	for i, r := range rows {
 		fmt.Printf("| `%s` | %s |\n", r.lock, strings.Join(cells[i], " | "))
 	}
