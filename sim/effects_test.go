@@ -70,7 +70,7 @@ func addsUp(t *testing.T, h *Simulator, p Program, s Strategy, b Bounds, seen ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !w.run(h.watch, h.endlessAfter) {
+	if !w.run(h.endlessAfter) {
 		t.Fatal("the schedule never settles")
 	}
 	out := w.outcome()

@@ -9,31 +9,30 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// redials dials again and again without waiting.
-type redials struct {
+// acquires is a lock of which only the acquiring does something.
+type acquires struct {
 	impls.Lock
-	env impls.Env
+	do func(ctx context.Context) error
 }
 
-func (l redials) Acquire(ctx context.Context, _ history.Mode) (impls.Grant, error) {
-	for {
-		if c, err := l.env.Dial(ctx, "tcp", l.env.Addrs[0]); err == nil {
-			_ = c.Close() // a simulated connection
-		}
-	}
+func (l acquires) Acquire(ctx context.Context, _ history.Mode) (impls.Grant, error) {
+	return impls.Grant{}, l.do(ctx)
 }
+func (acquires) Release(context.Context) error { return nil }
+func (acquires) Close() error                  { return nil }
 
 // leavesEnv marks a process of tests that leaves goroutines behind.
 const leavesEnv = "LOCKBENCH_TEST_LEAVES"
 
-// TestEndlessLoop: a simulation that has no process of its own ends, though a client dials without
-// end and virtual time stands still.
+// TestEndlessLoop: a simulation that has no process of its own ends, though virtual time stands
+// still for ever; it waits for what ends by itself.
 func TestEndlessLoop(t *testing.T) {
 	if os.Getenv(leavesEnv) == "" {
 		child := exec.Command(os.Args[0], "-test.run=^TestEndlessLoop$")
@@ -43,23 +42,52 @@ func TestEndlessLoop(t *testing.T) {
 		}
 		return
 	}
-	h := New(nil)
-	t.Cleanup(h.Close)
-	h.endlessAfter = 300 * time.Millisecond
-	v := impls.Variant{Name: "redials", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
-		return redials{env: env}, nil
-	}}
-	out, err := h.Schedule(DefaultProgram(v), ByDefault{}, Bounds{}, false)
-	if err != nil {
-		t.Fatal(err)
+	outside := func(d time.Duration) { // a signal ends it early
+		span := unix.NsecToTimeval(int64(d))
+		_, _ = unix.Select(0, nil, nil, nil, &span)
 	}
-	for _, want := range []string{"an endless loop in which no virtual time passes", "sim.redials.Acquire (endless_test.go"} {
-		if !strings.Contains(out.Crash, want) {
-			t.Errorf("%q is not in %s", want, out.Crash)
-		}
-	}
-	if out.Unexplorable {
-		t.Error("counts as not explorable")
+	for _, row := range []struct {
+		name  string
+		after time.Duration
+		do    func(ctx context.Context, env impls.Env) error
+		where string // "": it ends
+	}{
+		{"waits outside for a while", 300 * time.Millisecond, func(context.Context, impls.Env) error {
+			outside(time.Second)
+			return nil
+		}, ""},
+		{"waits outside", 20 * time.Millisecond, func(context.Context, impls.Env) error {
+			outside(time.Minute)
+			return nil
+		}, "sim.TestEndlessLoop"},
+		{"dials again and again", 300 * time.Millisecond, func(ctx context.Context, env impls.Env) error {
+			for {
+				if c, err := env.Dial(ctx, "tcp", env.Addrs[0]); err == nil {
+					_ = c.Close() // a simulated connection
+				}
+			}
+		}, "sim.TestEndlessLoop"},
+		{"has a script without end", 300 * time.Millisecond, func(ctx context.Context, env impls.Env) error {
+			return env.Redis().Eval(ctx, "while true do end", nil).Err()
+		}, "fakeredis.(*luaHost).run"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := New(nil)
+			t.Cleanup(h.Close)
+			h.endlessAfter = row.after
+			v := impls.Variant{Name: "endless", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
+				return acquires{do: func(ctx context.Context) error { return row.do(ctx, env) }}, nil
+			}}
+			p := DefaultProgram(v)
+			p.Clients, p.Config.Ops, p.Load = 1, 1, "hot"
+			out, err := h.Schedule(p, ByDefault{}, Bounds{}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Endless != (row.where != "") || !strings.Contains(out.Crash, row.where) || out.Unexplorable {
+				t.Errorf("endless: %v, want %q in %s", out.Endless, row.where, out.Crash)
+			}
+		})
 	}
 }
 

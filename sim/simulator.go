@@ -33,7 +33,7 @@ type Simulator struct {
 	known        Catalogue
 	scripts      map[string]string // names of scripts by digest
 	sources      map[string]string // sources of the scripts that clients of any schedule sent, by digest
-	watch        Watch
+	echo         func(Choice)
 	endlessAfter time.Duration // see the constant; tests do not wait so long
 }
 
@@ -49,8 +49,8 @@ func New(known Catalogue) *Simulator {
 	return &Simulator{known: known, scripts: workloads.NameScripts(names), sources: map[string]string{}, endlessAfter: endlessAfter}
 }
 
-// Watch sets what later schedules call.
-func (h *Simulator) Watch(w Watch) { h.watch = w }
+// Echo sets what later schedules call with every choice that is not the default, as it is made.
+func (h *Simulator) Echo(chosen func(Choice)) { h.echo = chosen }
 
 // Catalogue returns the locks that programs name.
 func (h *Simulator) Catalogue() Catalogue { return h.known }
@@ -84,11 +84,11 @@ func (h *Simulator) Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (o
 	if err != nil {
 		return Outcome{}, err
 	}
-	w.echo, w.trace.keep, w.expected = h.watch.Chosen, keepTrace, h.sent
-	if !w.run(h.watch, h.endlessAfter) {
+	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
+	if !w.run(h.endlessAfter) {
 		h.nodes = nil // they are the abandoned bubble's
 		out = w.outcome()
-		if out.Unexplorable || out.endless {
+		if out.Unexplorable || out.Endless {
 			return out, nil
 		}
 		return out, h.lookForTimers(p, b, &out)
@@ -136,12 +136,9 @@ func (h *Simulator) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	if err != nil {
 		return err
 	}
-	if h.watch.Again != nil {
-		h.watch.Again()
-	}
 	pending, restore := upstream.WatchTimers()
 	defer restore()
-	if w.run(h.watch, h.endlessAfter) {
+	if w.run(h.endlessAfter) {
 		return nil // the deadlock does not recur every time
 	}
 	h.nodes = nil

@@ -34,18 +34,17 @@ const (
 	looks     = 4
 )
 
-// LongSilence is how long a worker process may say nothing, unless its search sets its own.
-const LongSilence = 5 * time.Second
-
 // endlessAfter is the processor time in which the driver of a bubble must make a turn: what clients
-// do between two takes microseconds. It is longer than a worker may be silent, so that a worker in
-// an endless loop is ended and not abandoned.
-const endlessAfter = 4 * LongSilence
+// do between two takes microseconds. A goroutine that waits outside the bubble uses none: it gets
+// idleFactor times as much real time, as a busy machine may not run it.
+const (
+	endlessAfter = 5 * time.Second
+	idleFactor   = 12
+)
 
 // run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a
-// *testing.T only to report failures, and this one never fails, so an empty one will do. At each
-// inspection the watch learns what the goroutines of an unfinished bubble do.
-func (w *world) run(watch Watch, endless time.Duration) (settled bool) {
+// *testing.T only to report failures, and this one never fails, so an empty one will do.
+func (w *world) run(endless time.Duration) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
@@ -63,8 +62,8 @@ func (w *world) run(watch Watch, endless time.Duration) (settled bool) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var before standstillReport
-	var ran func() time.Duration // since the last turn that was seen
-	for still := 0; ; {
+	var ran func() time.Duration  // since the last turn that was seen
+	for still, quiet := 0, 0; ; { // quiet counts inspections since then: a process may be stopped
 		select {
 		case <-ended:
 			return true
@@ -80,17 +79,13 @@ func (w *world) run(watch Watch, endless time.Duration) (settled bool) {
 			still = 0
 		}
 		if ran == nil || now.turns != before.turns {
-			ran = subprocess.Stopwatch()
+			ran, quiet = subprocess.Stopwatch(), 0
 		}
-		// A goroutine leaves its bubble while it helps to collect garbage: the next inspection sees
-		// it.
-		now.endless = now.restless && ran() >= endless
+		quiet++
+		now.endless = ran() >= endless || time.Duration(quiet)*lookEvery >= idleFactor*endless
 		if before = now; still == looks || now.endless {
 			w.abandon(now)
 			return false
-		}
-		if watch.Slow != nil {
-			watch.Slow(now.where)
 		}
 	}
 }
@@ -98,8 +93,10 @@ func (w *world) run(watch Watch, endless time.Duration) (settled bool) {
 // abandon turns a bubble that never settles into an outcome. Its goroutines are left as they are.
 func (w *world) abandon(s standstillReport) {
 	if s.endless {
-		w.mu.Lock() // for good: a loop that goes through the network ends here
-		w.out.endless = true
+		if !s.driving { // the driver holds it
+			w.mu.Lock() // for good: a loop that goes through the network ends here
+		}
+		w.out.Endless = true
 		w.out.Crash = "an endless loop in which no virtual time passes\n" + s.where
 		return
 	}
@@ -134,8 +131,8 @@ func ofLock(frames []string) bool {
 type standstillReport struct {
 	where string // what its goroutines do; those that keep it from settling come first
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
-	// some goroutine keeps the bubble from settling
-	restless bool
+	// the driver itself is at work, as in a script without end
+	driving bool
 	// while a goroutine waits for a mutex, another of its client waits for the network or for time,
 	// and may hold it
 	kept  bool
@@ -164,6 +161,7 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 		}
 		restless = append(restless, text)
 		waits[client] = true
+		s.driving = s.driving || g.In("sim.(*world).runBubble") && !g.ForMutex()
 		s.stuck = s.stuck && g.ForMutex()
 	}
 	for client := range waits {
@@ -171,8 +169,7 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 		s.kept = s.kept || busy[client] || busy[""] || client == "" && some
 		s.shared = s.shared || some
 	}
-	s.restless = len(restless) > 0
-	s.stuck = s.stuck && s.restless
+	s.stuck = s.stuck && len(restless) > 0
 	listed := append(restless, waiting...)
 	s.where = strings.Join(listed[:min(len(listed), shownGoroutines)], "\n")
 	return s
@@ -220,11 +217,4 @@ func calls(frames string) string {
 		listed++
 	}
 	return b.String()
-}
-
-// Watch is called while schedules run. Each field may be nil.
-type Watch struct {
-	Chosen func(Choice)       // with every choice that is not the default, as it is made
-	Slow   func(where string) // with what the goroutines of a schedule that takes long do, again and again
-	Again  func()             // when a schedule is repeated
 }

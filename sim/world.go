@@ -25,7 +25,7 @@ type world struct {
 	stop     chan struct{}          // closed when no new round may begin
 	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
 	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
-	echo     func(Choice)           // see Watch
+	echo     func(Choice)           // see Echo
 	expected int                    // about how many commands all clients will send
 
 	clients    []*client
@@ -335,6 +335,8 @@ type Outcome struct {
 	// the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
 	Unexplorable bool
 	Loop         *Loop
-	endless      bool     // a goroutine goes on for ever while no time passes, as Crash says
-	Errors       []string // of the workloads, by client, except for placed crashes
+	// a goroutine goes on for ever while no time passes, as Crash says: it takes processor time until
+	// the process ends
+	Endless bool
+	Errors  []string // of the workloads, by client, except for placed crashes
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -41,8 +40,6 @@ var harms = map[string]func(){
 	"spins":    spin,
 	"leaves":   func() { go func() { select {} }() },
 	"deadlock": func() { select {} },
-	"starves":  func() { once(spin) },
-	"idles":    func() { once(idle) },
 	"locks":    lockTwice,
 	"queues":   queue,
 	"selects":  selects,
@@ -80,23 +77,6 @@ func selects() {
 		mu.Unlock()
 	}()
 	mu.Lock()
-}
-
-// onceEnv names a file that marks that harm was done, for harm in one process only.
-const onceEnv = "LOCKBENCH_TEST_ONCE"
-
-// once does harm in the first process that calls it.
-func once(harm func()) {
-	if f, err := os.OpenFile(os.Getenv(onceEnv), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		_ = f.Close() // nothing was written
-		harm()
-	}
-}
-
-// idle keeps the process from running for a second, as a busy machine does.
-func idle() {
-	second := unix.NsecToTimeval(int64(time.Second))
-	_, _ = unix.Select(0, nil, nil, nil, &second) // a signal ends it early
 }
 
 // spin never ends, and no compiler can detect it.

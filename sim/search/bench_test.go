@@ -27,7 +27,7 @@ func cpu(b *testing.B) time.Duration {
 // benchmarkJob is the search of a benchmark: the lock's default setting with at most two of its
 // default faults.
 func benchmarkJob(v impls.Variant, strategy string) searchJob {
-	return searchJob{Config: Config{Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}}
+	return searchJob{Config: Config{Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy}}
 }
 
 // soundLocks lists the locks searched at length, in which nothing is found.

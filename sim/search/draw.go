@@ -17,9 +17,12 @@ type schedule struct {
 	strategy sim.Strategy
 }
 
-// draw returns schedule n of a job of random or PCT schedules. length is the number of steps that
-// the program takes by default.
+// draw returns schedule n of a job, without a strategy if that is a walk's. length is the number of
+// steps that the program takes by default.
 func (j searchJob) draw(n, length int) schedule {
+	if j.Strategy == Exhaustive {
+		return schedule{program: j.Program, bounds: j.Bounds}
+	}
 	seed := j.Seed<<20 + uint64(n)
 	r := rand.New(rand.NewPCG(seed, 4))
 	p, b := j.Program, j.Bounds

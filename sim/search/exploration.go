@@ -42,7 +42,6 @@ type exploration struct {
 	mu       sync.Mutex // guards the fields below against the goroutines that read from workers
 	parts    []progress // by worker
 	at       []int      // by worker: the schedule that it has begun
-	ended    []progress // of workers that were replaced
 	first    *finding
 	findings int
 	errs     []error
@@ -60,7 +59,6 @@ func newExploration(cfg Config, report func(Stats)) (*exploration, error) {
 	cfg.Program, cfg.Bounds, cfg.Strategy = p, cfg.Bounds.WithDefaults(p), cmp.Or(cfg.Strategy, Mixed)
 	cfg.Bounds.Instant = cfg.Bounds.Instant || cfg.Strategy == Exhaustive
 	cfg.Workers, cfg.Shard = cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
-	cfg.Silence = cmp.Or(cfg.Silence, sim.LongSilence)
 	return &exploration{cfg: cfg, started: time.Now(), report: report, parts: make([]progress, cfg.Workers),
 		at: slices.Repeat([]int{-1}, cfg.Workers)}, cfg.check()
 }
@@ -69,10 +67,10 @@ func newExploration(cfg Config, report func(Stats)) (*exploration, error) {
 // shard has every Count-th, whatever its workers.
 func (e *exploration) begins(worker int) int { return e.cfg.Shard.Index - 1 + e.cfg.Shard.Count*worker }
 
-// jobOf returns a worker's part of the search, from its schedule first on; some is false if none is
-// left.
-func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
-	j = searchJob{Config: e.cfg, Part: e.begins(worker), Parts: e.cfg.Workers * e.cfg.Shard.Count, First: first}
+// jobOf returns a worker's part of the search; some is false if it has none.
+func (e *exploration) jobOf(worker int) (j searchJob, some bool) {
+	first := e.begins(worker)
+	j = searchJob{Config: e.cfg, Part: first, Parts: e.cfg.Workers * e.cfg.Shard.Count, First: first}
 	if j.Schedules > 0 {
 		j.Schedules -= first
 		return j, j.Schedules > 0
@@ -98,7 +96,7 @@ func (e *exploration) begun(part, schedule int) {
 // stopBehindFirst ends a search once every worker is past its finding: the same seed reports the
 // same one. A walk's numbers do not order its schedules.
 func (e *exploration) stopBehindFirst() {
-	if e.first == nil || e.cfg.All {
+	if e.first == nil {
 		return
 	}
 	if e.cfg.Strategy == Exhaustive || slices.Min(e.at) >= e.first.Schedule {
@@ -133,7 +131,7 @@ func (e *exploration) record(part int, p progress) {
 
 func (e *exploration) sum() progress {
 	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: history.Reach{}, Exhausted: true}
-	for _, p := range slices.Concat(e.parts, e.ended) {
+	for _, p := range e.parts {
 		all.Schedules += p.Schedules
 		all.Steps += p.Steps
 		all.States += p.States

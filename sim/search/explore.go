@@ -40,50 +40,22 @@ func (e *exploration) search(ctx context.Context, do func(ctx context.Context, w
 	return e.result()
 }
 
-// drive runs one worker, and another if it fell silent in a schedule that does end: a slow machine
-// is no finding.
+// drive runs one worker. That the lock under test ends its process is a finding.
 func (e *exploration) drive(ctx context.Context, part int) {
-	for first := e.begins(part); ; {
-		j, some := e.jobOf(part, first)
-		if !some {
-			return
-		}
-		died, err := e.runWorker(ctx, j, e.cfg.Silence, e.hears(part))
-		if err != nil {
-			e.fail(err)
-		}
-		if died == nil {
-			return
-		}
-		if upstream.Crossed(died.why) {
-			e.record(part, progress{Unexplorable: "not explorable: the lock keeps in its process, for all schedules, what belongs to one: " + firstLines(died.why, 12)})
-			return
-		}
-		f, again := e.rerun(ctx, j, *died)
-		if again || !died.silent {
-			e.found(f)
-			if !e.cfg.All || e.cfg.Strategy == Exhaustive { // a walk's path past the schedule that killed it is lost
-				return
-			}
-			died.schedule += j.Parts
-		}
-		first = e.resume(j, part, died.schedule)
+	j, some := e.jobOf(part)
+	if !some {
+		return
 	}
-}
-
-// resume returns the schedule with which a worker's successor begins: the one under way, or the
-// first if a walk has lost the states that it saw.
-func (e *exploration) resume(j searchJob, part, schedule int) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.cfg.Strategy == Exhaustive {
-		e.parts[part] = progress{}
-		return e.begins(part)
+	died, err := e.runWorker(ctx, j, e.hears(part))
+	switch {
+	case err != nil:
+		e.fail(err)
+	case died == nil:
+	case upstream.Crossed(died.why):
+		e.record(part, progress{Unexplorable: "not explorable: the lock keeps in its process, for all schedules, what belongs to one: " + firstLines(died.why, 12)})
+	default:
+		e.found(e.rerun(ctx, j, *died))
 	}
-	e.parts[part].Schedules = (schedule - j.First) / j.Parts // its last progress report may be older
-	e.ended = append(e.ended, e.parts[part])
-	e.parts[part] = progress{}
-	return schedule
 }
 
 // Here searches in this process, with a goroutine for each runner, which share the schedules:
@@ -96,7 +68,7 @@ func Here(ctx context.Context, cfg Config, runners []sim.Runner, report func(Sta
 		return Result{}, err
 	}
 	return e.search(ctx, func(ctx context.Context, part int) {
-		j, some := e.jobOf(part, e.begins(part))
+		j, some := e.jobOf(part)
 		if !some {
 			return
 		}

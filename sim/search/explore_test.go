@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"math"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,25 +21,25 @@ import (
 // search.
 func TestExploreSurvivesBadLocks(t *testing.T) {
 	rows := []struct {
-		lock string
-		says string
-		prop verdicts.Property
+		lock  string
+		says  string
+		prop  verdicts.Property
+		again bool // it may run in this process
 	}{
-		{"panics", "the lock is broken", verdicts.Progress},                 // in the client's own goroutine
-		{"crashes", "a goroutine of the lock is broken", verdicts.Progress}, // in one of its own: the process dies
-		{"spins", "endless loop", verdicts.Progress},                        // time never passes
-		{"spins", "search.spin (bad_test.go", verdicts.Progress},            // the finding says where
-		{"locks", "search.lockTwice (bad_test.go", verdicts.Progress},       // time never passes, and no goroutine runs
-		{"leaves", "left behind", verdicts.Hygiene},                         // a goroutine that nothing ends
-		{"deadlock", "do not end", verdicts.Progress},                       // the client itself
+		{"panics", "the lock is broken", verdicts.Progress, true},                  // in the client's own goroutine
+		{"crashes", "a goroutine of the lock is broken", verdicts.Progress, false}, // in one of its own: the process dies
+		{"spins", "search.spin (bad_test.go", verdicts.Progress, false},            // time never passes
+		{"locks", "search.lockTwice (bad_test.go", verdicts.Progress, true},        // time never passes, and no goroutine runs
+		{"leaves", "left behind", verdicts.Hygiene, true},                          // a goroutine that nothing ends
+		{"deadlock", "do not end", verdicts.Progress, true},                        // the client itself
 	}
 	for _, row := range rows {
-		t.Run(row.lock+" "+row.says, func(t *testing.T) {
+		t.Run(row.lock, func(t *testing.T) {
 			t.Parallel()
 			p := program(t, "token", "hot", 1)
 			p.Lock = row.lock
 			p.Variant, _ = withBad{}.Find(row.lock)
-			r, err := Explore(t.Context(), Config{Program: p, Schedules: 4, Workers: 1, Known: withBad{}, Silence: time.Second}, nil)
+			r, err := Explore(t.Context(), Config{Program: p, Schedules: 4, Workers: 1, Known: withBad{}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,6 +48,9 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 			}
 			if text := strings.Join(r.First.Steps, "\n"); !strings.Contains(text, row.says) {
 				t.Errorf("the story does not say %q:\n%s", row.says, text)
+			}
+			if (r.Tape.Hash != "") != row.again {
+				t.Errorf("a tape with trace %q; want one: %v", r.Tape.Hash, row.again)
 			}
 		})
 	}
@@ -64,75 +65,6 @@ func TestALockOfTheProcess(t *testing.T) {
 	r, err := Explore(t.Context(), Config{Program: p, Schedules: 8, Workers: 1, Known: withBad{}}, nil)
 	if err != nil || r.First != nil || !strings.Contains(r.NotExplorable, "keeps in its process") {
 		t.Errorf("%v %+v", err, r)
-	}
-}
-
-// TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose
-// goroutines only wait also has a tape.
-func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
-	for _, lock := range []string{"locks", "spins"} {
-		t.Run(lock, func(t *testing.T) {
-			t.Parallel()
-			p := program(t, "token", "hot", 1)
-			p.Lock = lock
-			p.Variant, _ = withBad{}.Find(lock)
-			e, err := newExploration(Config{Program: p, Strategy: Random, Schedules: 2, Workers: 1, All: true, Known: withBad{},
-				Silence: time.Second}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.cancel = func() {}
-			e.drive(t.Context(), 0)
-			r, err := e.result()
-			if err != nil || e.findings != 2 || r.First == nil || r.First.Schedule != 0 {
-				t.Fatalf("%d findings of 2: %+v %v", e.findings, r, err)
-			}
-			if lock == "spins" {
-				return // it would spin in this process, too
-			}
-			if r.Tape.Hash == "" || r.Schedules != 2 {
-				t.Errorf("%d schedules, a tape with trace %q; want 2, with a trace", r.Schedules, r.Tape.Hash)
-			}
-		})
-	}
-}
-
-// TestStarvedWorkerIsNoFinding: a worker that falls silent in a schedule that ends when repeated is
-// replaced by one that does the rest.
-func TestStarvedWorkerIsNoFinding(t *testing.T) {
-	for _, strategy := range []string{Random, Exhaustive} {
-		t.Run(strategy, func(t *testing.T) {
-			t.Parallel()
-			p := program(t, "token", "hot", 1)
-			p.Lock, p.Clients = "starves", 1
-			p.Variant, _ = withBad{}.Find("starves")
-			r, err := Explore(t.Context(), Config{
-				Program: p, Bounds: sim.Bounds{MaxWaits: 1}, Strategy: strategy, Schedules: 9, Workers: 2, Known: withBad{}, Silence: time.Second,
-				Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")},
-			}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Verdict != "pass" || strategy == Random && r.Schedules != 9 || strategy == Exhaustive && !r.Exhausted {
-				t.Errorf("%+v, want all schedules and a pass", r)
-			}
-			if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "took long once and not again") }) {
-				t.Errorf("warnings %q, want one of the silence", r.Warnings)
-			}
-		})
-	}
-}
-
-// TestWorkerThatDoesNotRunIsWaitedFor: a worker that was silent because the machine was busy is
-// waited for; the lock is not to blame.
-func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
-	p := program(t, "token", "hot", 1)
-	p.Lock, p.Clients = "idles", 1
-	p.Variant, _ = withBad{}.Find("idles")
-	r, err := Explore(t.Context(), Config{Program: p, Schedules: 2, Workers: 1, Known: withBad{}, Silence: 300 * time.Millisecond,
-		Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")}}, nil)
-	if err != nil || r.Verdict != "pass" || len(r.Warnings) > 0 {
-		t.Errorf("%+v, %v; want a pass without notes", r, err)
 	}
 }
 
@@ -267,12 +199,12 @@ func TestSearchEndsBehindItsFirstFinding(t *testing.T) {
 	}
 }
 
-// searched explores a defective lock beyond its first finding, and returns what was found.
-func searched(t *testing.T, strategy string, workers int, shard Shard) Result {
+// searched explores a defective lock for what is sought, and returns what was found.
+func searched(t *testing.T, strategy string, workers int, shard Shard, seek ...string) Result {
 	t.Helper()
 	v, _ := catalogue.Find("set-nx-ex")
 	cfg := Config{Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: strategy,
-		Workers: workers, Schedules: 50, All: true, Shard: shard, Known: catalogue.Known{}}
+		Workers: workers, Schedules: 50, Seek: seek, Shard: shard, Known: catalogue.Known{}}
 	if strategy == Exhaustive {
 		cfg.Schedules, cfg.Program.Config.Ops, cfg.Program.Clients = 0, 1, 2
 	}
@@ -289,17 +221,19 @@ func TestShardsOfASearch(t *testing.T) {
 	for _, strategy := range []string{Mixed, Exhaustive} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			whole := searched(t, strategy, 1, Shard{})
+			const nothing = "nothing" // is sought: the search goes on
+			whole := searched(t, strategy, 1, Shard{}, nothing)
 			var schedules, steps int
 			violated, first := map[string]int{}, -1
 			for i := range 3 {
-				r := searched(t, strategy, 1+i%2, Shard{Index: i + 1, Count: 3})
+				shard := Shard{Index: i + 1, Count: 3}
+				r := searched(t, strategy, 1+i%2, shard, nothing)
 				schedules, steps = schedules+r.Schedules, steps+r.Steps
 				for what, n := range r.Violated {
 					violated[what] += n
 				}
-				if r.First != nil && (first < 0 || r.First.Schedule < first) {
-					first = r.First.Schedule
+				if f := searched(t, strategy, 1+i%2, shard).First; f != nil && (first < 0 || f.Schedule < first) {
+					first = f.Schedule
 				}
 			}
 			if len(whole.Violated) == 0 {
@@ -313,8 +247,8 @@ func TestShardsOfASearch(t *testing.T) {
 				}
 				return
 			}
-			if schedules != 50 || steps != whole.Steps || first != whole.First.Schedule {
-				t.Errorf("%d schedules of %d steps, first finding %d; the whole has 50 of %d, first %d", schedules, steps, first, whole.Steps, whole.First.Schedule)
+			if want := searched(t, strategy, 1, Shard{}).First.Schedule; schedules != 50 || steps != whole.Steps || first != want {
+				t.Errorf("%d schedules of %d steps, first finding %d; the whole has 50 of %d, first %d", schedules, steps, first, whole.Steps, want)
 			}
 			for what, n := range whole.Violated {
 				if violated[what] != n {

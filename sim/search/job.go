@@ -19,7 +19,6 @@ type Config struct {
 	Strategy  string      `json:"strategy"`            // "" means Mixed
 	Seed      uint64      `json:"seed"`                // of the search
 	Schedules int         `json:"schedules,omitempty"` // at most; 0 means no limit
-	All       bool        `json:"all,omitempty"`       // go on after a finding, to count
 	// "property" or "property/cause": other violations are counted but are no findings; nil means
 	// all are
 	Seek []string `json:"seek,omitempty"`
@@ -29,9 +28,6 @@ type Config struct {
 	Workers int           `json:"-"` // processes; 0 means one per core
 	// one of several searches, on different machines, that divide the schedules; zero: the only one
 	Shard Shard `json:"-"`
-	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0
-	// means five seconds.
-	Silence time.Duration `json:"-"`
 	// Command starts a worker; nil means this program again, which must call WorkerMain when
 	// IsWorker says so.
 	Command []string `json:"-"`

@@ -55,8 +55,6 @@ type line struct {
 	Begin    *int        `json:"begin,omitempty"`
 	Prefix   []int       `json:"prefix,omitempty"`
 	Choice   *sim.Choice `json:"choice,omitempty"`
-	Where    string      `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
-	Ran      int64       `json:"ran,omitempty"`   // and for how many nanoseconds of processor time it has run
 	Finding  *finding    `json:"finding,omitempty"`
 	Progress *progress   `json:"progress,omitempty"` // after each schedule
 	Done     bool        `json:"done,omitempty"`
@@ -74,7 +72,6 @@ type search struct {
 	only   func(broken) bool // selects the findings
 
 	progress progress
-	findings int
 	tell     func(line) // called as the search goes on
 }
 
@@ -131,13 +128,11 @@ func (s *search) run(ctx context.Context) error {
 
 // one runs and judges one schedule; it returns true if that ends the search.
 func (s *search) one(ctx context.Context, n int) (done bool, err error) {
-	c := schedule{s.job.Program, s.job.Bounds, s.walk}
-	if s.walk == nil {
-		s.tell(line{Begin: &n})
-		c = s.job.draw(n, s.length)
-	} else {
-		s.tell(line{Begin: &n, Prefix: s.walk.Prefix()})
+	c, begins := s.job.draw(n, s.length), line{Begin: &n}
+	if s.walk != nil {
+		c.strategy, begins.Prefix = s.walk, s.walk.Prefix()
 	}
+	s.tell(begins)
 	out, err := s.host.Schedule(c.program, c.strategy, c.bounds, false)
 	if err != nil {
 		return true, err
@@ -155,10 +150,11 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		return true, err
 	}
 	s.progress.Reached.Add(judged)
-	if done, err = s.note(ctx, n, c.bounds, out, all); err == nil && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
+	done, err = s.note(ctx, n, c.bounds, out, all)
+	if err == nil && !out.Endless && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
 		err = s.again(c, out)
 	}
-	return done, err
+	return done || out.Endless, err
 }
 
 // againEvery is how many schedules of a walk come to one that is run a second time.
@@ -225,17 +221,13 @@ func (s *search) note(ctx context.Context, n int, bounds sim.Bounds, out sim.Out
 	if i < 0 {
 		return false, nil
 	}
-	s.findings++
-	if s.findings > maxFindings {
-		return false, nil
-	}
 	b := all[i]
 	told, _, err := s.judge(context.WithoutCancel(ctx), out, true) // again, for the story
 	if x, ok := withKey(told, b.key()); ok {
 		b = x
 	}
 	s.tell(line{Finding: &finding{n, b, newTape(out, bounds, b)}})
-	return !s.job.All, err
+	return true, err
 }
 
 // strongest returns the index of the first finding that blames the lock itself, or else of the
@@ -251,11 +243,14 @@ func strongest(all []broken, only func(broken) bool) int {
 	return slices.IndexFunc(all, only)
 }
 
-const maxFindings = 20
-
+// newTape returns the tape of a violation. That of an endless loop has no trace: it is not for
+// replays, which would not end.
 func newTape(out sim.Outcome, bounds sim.Bounds, b broken) sim.Tape {
 	t := out.Tape(bounds)
 	t.Property, t.Cause, t.Steps = b.Property, b.Cause, b.Story
+	if out.Endless {
+		t.Hash = ""
+	}
 	return t
 }
 

@@ -75,23 +75,15 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known sim.Ca
 		return err
 	}
 	say := func(l line) { _ = out.Send(l) } // when the reader is gone, stdin has ended, too
-	ran := subprocess.Stopwatch()
-	watch := sim.Watch{
-		Slow:  func(where string) { say(line{Where: where, Ran: int64(ran())}) },
-		Again: func() { say(line{Progress: &s.progress}) },
-	}
 	if j.Echo {
-		watch.Chosen = func(c sim.Choice) { say(line{Choice: &c}) }
+		h.Echo(func(c sim.Choice) { say(line{Choice: &c}) })
 	}
-	h.Watch(watch)
 	last := time.Now()
 	s.tell = func(l line) {
-		switch {
-		case l.Begin != nil:
-			ran = subprocess.Stopwatch()
-		case l.Progress != nil && time.Since(last) < reportEvery:
-			return
-		case l.Progress != nil:
+		if l.Progress != nil {
+			if time.Since(last) < reportEvery {
+				return
+			}
 			last = time.Now()
 		}
 		say(l)
@@ -109,24 +101,15 @@ type death struct {
 	schedule int
 	prefix   []int
 	why      string
-	silent   bool          // it was alive but sent nothing
-	choices  []sim.Choice  // of the schedule, if they were echoed
-	where    string        // what its goroutines did at the last inspection
-	ran      time.Duration // processor time used by then in the schedule
+	choices  []sim.Choice // of the schedule, if they were echoed
 }
 
-// A worker that sends nothing for sim.LongSilence, twice, counts as being in an endless loop: a
-// schedule takes milliseconds.
-const (
-	secondTime = 3 // factor of the silence allowed to the second run
-	// factor of the silence allowed to a worker that got less than half of the processor time
-	starved     = 12
-	graceToStop = 5 * time.Second
-)
+// graceToStop is how long a worker may take to end by itself.
+const graceToStop = 5 * time.Second
 
 // runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under
-// test killed it, or if it was silent for the limit.
-func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Duration, heard func(line)) (died *death, err error) {
+// test killed it.
+func (e *exploration) runWorker(ctx context.Context, j searchJob, heard func(line)) (died *death, err error) {
 	w, err := e.start(j)
 	if err != nil {
 		return nil, err
@@ -137,34 +120,17 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Dur
 		}
 		w.End(0)
 	}()
-	quietFor := time.NewTimer(limit)
-	defer quietFor.Stop()
 	now := death{schedule: j.First}
-	for silences := 1; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil, w.finish(heard)
-		case <-quietFor.C:
-			if now.ran < limit/2 && silences < starved {
-				silences++ // the machine is too busy to run it
-				quietFor.Reset(limit)
-				continue
-			}
-			now.silent = true
-			now.why = "the worker has not answered for " + limit.String() + ": an endless loop in which no virtual time passes\n" + now.where
-			return &now, nil
 		case l, ok := <-w.lines:
 			if !ok {
 				<-w.Ended() // and all its output has been read
 				now.why = cmp.Or(w.LastWords(), "the worker ended without any output")
 				return &now, nil
 			}
-			if l.Where != "" {
-				now.where, now.ran = l.Where, time.Duration(l.Ran)
-				continue // the worker repeats it while the schedule lasts
-			}
-			silences = 1
-			quietFor.Reset(limit)
 			heard(l)
 			if done, err := now.follow(l); done || err != nil {
 				return nil, err
@@ -249,28 +215,23 @@ func (w *workerProcess) finish(heard func(line)) error {
 	return nil
 }
 
-// rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again
-// reports whether that worker was killed too.
-func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f finding, again bool) {
+// rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape.
+func (e *exploration) rerun(ctx context.Context, j searchJob, d death) finding {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
 	// its other results are known
-	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.cfg.Silence, func(line) {})
+	second, err := e.runWorker(context.WithoutCancel(ctx), j, func(line) {})
 	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := sim.Outcome{Program: j.Program}.Tape(j.Bounds)
-	t.Property, t.Cause, t.Steps = b.Property, b.Cause, b.Story
+	t.Property, t.Cause, t.Steps, t.Hash = b.Property, b.Cause, b.Story, "" // there is no trace
 	if err == nil && second != nil {
 		t.Choices = second.choices
 		c := j.draw(d.schedule, 0)
 		t.Program, t.Bounds = c.program, c.bounds
-		return finding{d.schedule, b, t}, true
-	}
-	what := "killed its worker once and not again"
-	if d.silent {
-		what = "took long once and not again: the machine is busy"
+		return finding{d.schedule, b, t}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.warnings = append(e.warnings, fmt.Sprintf("schedule %d %s", d.schedule, what))
-	return finding{d.schedule, b, t}, false
+	e.warnings = append(e.warnings, fmt.Sprintf("schedule %d killed its worker once and not again", d.schedule))
+	return finding{d.schedule, b, t}
 }
