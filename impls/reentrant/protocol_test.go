@@ -25,33 +25,6 @@ func TestEnteringAgainResetsTheLease(t *testing.T) {
 	}
 }
 
-// releases are the scripts that release, by variant.
-var releases = map[string]*impls.Script{
-	"reentrant-hash": releaseScript, "watchdog-timer": releaseScript, "redisson": redissonReleaseScript,
-	"reentrant-local": localReleaseScript, "watchdog-bounded": localReleaseScript,
-}
-
-func TestLostRepliesAreUnknown(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a := join(t, s, v.Name, "a")
-			a.Hold(t)
-			a.LoseReply(releases[v.Name].Digest()) // and no renewal's
-			redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
-			a.Redis.Del(t.Context(), a.In.Key)
-			b := join(t, s, v.Name, "b")
-			take := "eval"
-			if v.Traits.UniqueToken {
-				take = "\nset\r"
-			}
-			b.LoseReply(take)
-			_, err := b.Acquire(t.Context(), history.Exclusive)
-			redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
-			b.Redis.Del(t.Context(), b.In.Key)
-		}
-	})
-}
-
 func TestOwnersThatCollide(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
