@@ -220,8 +220,8 @@ const (
 	serverSchema   = "lockbench/server/v1" // of Executed events, or Logged steps
 	// of the packed operations and commands of all clients while the run is under way, which costs a
 	// client a fraction of JSON; at its end they become a history and a commands file
-	recordingSchema = "lockbench/recording/v3"
+	recordingSchema = "lockbench/recording/v4"
 )
 
 // previous maps a schema to the version before it, which the same code reads.
-var previous = map[string]string{commandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
+var previous = map[string]string{commandsSchema: "lockbench/commands/v1"}

@@ -82,6 +82,7 @@ type ClientRecorder struct {
 func (c *ClientRecorder) Add(op Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.pack.buf = append(c.pack.buf, byte(op.Op))
 	c.pack.operation(&op)
 }
 
@@ -89,6 +90,7 @@ func (c *ClientRecorder) Add(op Operation) {
 func (c *ClientRecorder) AddCommand(cmd Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.pack.buf = append(c.pack.buf, packedCommand)
 	c.pack.command(&cmd)
 }
 
@@ -96,7 +98,8 @@ func (c *ClientRecorder) AddCommand(cmd Command) {
 func (c *ClientRecorder) AddScript(s Script) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pack.source(s)
+	c.pack.buf = append(c.pack.buf, packedScript)
+	c.pack.script(&s)
 }
 
 // take returns the block recorded since the last take. It is valid until the next take.

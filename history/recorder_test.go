@@ -271,7 +271,7 @@ func TestNothingIsLostBetweenAddAndSpill(t *testing.T) {
 	}
 }
 
-// FuzzRecording: no bytes crash the reader.
+// FuzzRecording: no bytes crash the reader, or make it return what is no operation.
 func FuzzRecording(f *testing.F) {
 	s := newSpilled(f)
 	c := s.Client("c")
@@ -284,13 +284,25 @@ func FuzzRecording(f *testing.F) {
 	}
 	f.Add(seed)
 	f.Add(append(slices.Clone(seed), seed[len(seed)-20:]...))
+	for _, wrong := range []history.Operation{{Op: history.Lost + 3}, {Op: history.Use, Outcome: history.Unknown + 1}} {
+		r, out := &history.Recorder{}, bytes.NewBuffer(history.RecordingHead(recordedHeader))
+		r.Client("c").Add(wrong)
+		_ = r.Spill(out, math.MaxInt64) // a bytes.Buffer does not fail
+		f.Add(out.Bytes())
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "recording")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := history.LoadRecording(path); err != nil && !strings.Contains(err.Error(), "recording") {
+		got, err := history.LoadRecording(path)
+		if err != nil && !strings.Contains(err.Error(), "recording") {
 			t.Errorf("an error without the file's name: %v", err)
+		}
+		for _, op := range got.Ops {
+			if op.Op > history.Lost || op.Outcome > history.Unknown || op.Mode > history.Shared {
+				t.Errorf("accepted %+v", op)
+			}
 		}
 	})
 }

@@ -101,18 +101,6 @@ func TestOperatorCommands(t *testing.T) {
 	})
 }
 
-func TestEviction(t *testing.T) {
-	onEach(t, func(t *testing.T, p servers.Provider) {
-		d := start(t, p, servers.Spec{MaxMemory: 3 << 20})
-		set(t, d, 0, "lock", 0)
-		c, filling := client(t, d, 0), make([]byte, 64<<10)
-		eventually(t, "the oldest key is evicted", func() bool {
-			must(t, c.Set(t.Context(), "f"+time.Now().String(), filling, 0).Err())
-			return !has(t, d, 0, "lock")
-		})
-	})
-}
-
 func TestInfo(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d := start(t, p, servers.Spec{Persistence: impls.PersistAlways, MaxMemory: 8 << 20, Name: "bank"})

@@ -39,90 +39,15 @@ func joinFor(t *testing.T, s *redistest.Server, v impls.Variant, owner string, l
 
 func isRueidis(v impls.Variant) bool { return strings.HasPrefix(v.Name, "rueidislock") }
 
-// each runs a test for every selected variant, on both servers.
-func each(t *testing.T, in func(impls.Variant) bool, test func(t *testing.T, s *redistest.Server, v impls.Variant)) {
+// rueidislocks runs a test for every variant of rueidislock, on both servers.
+func rueidislocks(t *testing.T, test func(t *testing.T, s *redistest.Server, v impls.Variant)) {
 	t.Helper()
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
-			if in(v) {
+			if isRueidis(v) {
 				test(t, s, v)
 			}
 		}
-	})
-}
-
-func all(impls.Variant) bool          { return true }
-func notRueidis(v impls.Variant) bool { return !isRueidis(v) }
-
-func TestOneHolderAtATime(t *testing.T) {
-	each(t, all, func(t *testing.T, s *redistest.Server, v impls.Variant) {
-		a, b := join(t, s, v, "a"), join(t, s, v, "b")
-		g := a.Hold(t)
-		_, err := b.Ask(t)
-		redistest.WantErr(t, v.Name+": another's try", err, impls.ErrBusy)
-		redistest.WantErr(t, v.Name+": another's release", b.Release(t.Context()), impls.ErrNotHeld)
-		_, err = b.Try(t.Context(), history.Shared)
-		redistest.WantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
-		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-		redistest.WantErr(t, v.Name+": release again", a.Release(t.Context()), impls.ErrNotHeld)
-		second := b.Hold(t)
-		if got := g.Token != "" && g.Token != second.Token; got != v.Traits.UniqueToken {
-			t.Errorf("%s: tokens %q and %q, but Traits.UniqueToken is %v", v.Name, g.Token, second.Token, v.Traits.UniqueToken)
-		}
-		if got := !g.ValidUntil.IsZero(); got != v.Traits.Validity {
-			t.Errorf("%s: valid until %v, but Traits.Validity is %v", v.Name, g.ValidUntil, v.Traits.Validity)
-		}
-		_, err = b.Extend(t.Context())
-		if got := err == nil; got != v.Traits.Extends {
-			t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, err, v.Traits.Extends)
-		}
-		redistest.WantErr(t, v.Name+": release", b.Release(t.Context()), nil)
-	})
-}
-
-func TestLateReleaseLeavesTheNextHolderAlone(t *testing.T) { late(t, false) }
-
-func TestLateExtendLeavesTheNextHolderAlone(t *testing.T) { late(t, true) }
-
-func late(t *testing.T, extend bool) {
-	t.Helper()
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			if isRueidis(v) {
-				continue // renews
-			}
-			a, b, c := join(t, s, v, "a"), join(t, s, v, "b"), join(t, s, v, "c")
-			a.Hold(t)
-			time.Sleep(lease)
-			b.Hold(t)
-			if extend { // not both: the handle drops a lost hold
-				_, err := a.Extend(t.Context())
-				redistest.WantErr(t, v.Name+": late extend", err, impls.ErrLost)
-			} else {
-				redistest.WantErr(t, v.Name+": late release", a.Release(t.Context()), impls.ErrLost)
-			}
-			_, err := c.Ask(t)
-			redistest.WantErr(t, v.Name+": a third client", err, impls.ErrBusy)
-			redistest.WantErr(t, v.Name+": the next holder's release", b.Release(t.Context()), nil)
-		}
-	})
-}
-
-func TestLostReplies(t *testing.T) {
-	each(t, notRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
-		a := join(t, s, v, "a")
-		a.Hold(t)
-		a.LoseReply("eval")
-		redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
-		a.Redis.Del(t.Context(), a.In.Key)
-		take := "eval"
-		if strings.HasPrefix(v.Name, "redsync") {
-			take = "\nset\r"
-		}
-		a.LoseReply(take)
-		_, err := a.Ask(t)
-		redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
-		a.Redis.Del(t.Context(), a.In.Key)
 	})
 }
 
@@ -152,27 +77,8 @@ func TestRedsyncReleasedByOneNode(t *testing.T) {
 	})
 }
 
-func TestWaiting(t *testing.T) {
-	each(t, all, func(t *testing.T, s *redistest.Server, v impls.Variant) {
-		a, b := join(t, s, v, "a"), join(t, s, v, "b")
-		a.Hold(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-		_, err := b.Acquire(ctx, history.Exclusive)
-		cancel()
-		want := impls.ErrCancelled
-		if v.Name == "redislock" { // does not wait
-			want = impls.ErrBusy
-		}
-		redistest.WantErr(t, v.Name+": acquire past its deadline", err, want)
-		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-		_, err = b.Acquire(t.Context(), history.Exclusive)
-		redistest.WantErr(t, v.Name+": acquire of a free lock", err, nil)
-		redistest.WantErr(t, v.Name+": release", b.Release(t.Context()), nil)
-	})
-}
-
 func TestRueidislockRenewsAndOutlivesTheCallersContext(t *testing.T) {
-	each(t, isRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+	rueidislocks(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v, "a"), join(t, s, v, "b")
 		ctx, cancel := context.WithTimeout(t.Context(), lease)
 		g, err := a.Acquire(ctx, history.Exclusive)
@@ -191,7 +97,7 @@ func TestRueidislockRenewsAndOutlivesTheCallersContext(t *testing.T) {
 }
 
 func TestRueidislockReportsTheLoss(t *testing.T) {
-	each(t, isRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+	rueidislocks(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v, "a")
 		g := a.Hold(t)
 		for _, k := range []string{"0", "1", "2"} {

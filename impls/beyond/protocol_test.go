@@ -10,9 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/expect"
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
@@ -152,29 +150,6 @@ func (c *lateClock) Now() time.Time {
 
 func (c *lateClock) Sleep(ctx context.Context, d time.Duration) error {
 	return impls.SystemClock{}.Sleep(ctx, d)
-}
-
-func TestModesThatALockHasNot(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			want := impls.ErrUnsupported
-			if v.Traits.Shared {
-				want = nil
-			}
-			join(t, s, v.Name, "a").Asks(t, v.Name+": shared", history.Shared, want)
-			s.Live.Do("FLUSHALL")
-		}
-	})
-}
-
-func TestEveryScenarioHasAnExpectation(t *testing.T) {
-	for _, v := range Variants() {
-		for _, name := range expect.Scenarios() {
-			if _, ok := v.Expect[name]; !ok {
-				t.Errorf("%s says nothing of %s", v.Name, name)
-			}
-		}
-	}
 }
 
 // An extend whose reply arrives after the validity that it set has ended must not return ok, nor

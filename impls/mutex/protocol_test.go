@@ -9,33 +9,6 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-func TestTraitsAreTrue(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range granted() {
-			a := join(t, s, v.Name, "a")
-			first := a.Hold(t)
-			_, extendErr := a.Extend(t.Context())
-			if got := extendErr == nil; got != v.Traits.Extends {
-				t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, extendErr, v.Traits.Extends)
-			}
-			if !v.Traits.Extends {
-				redistest.WantErr(t, v.Name+": extend", extendErr, impls.ErrUnsupported)
-			}
-			if got := !first.ValidUntil.IsZero(); got != v.Traits.Validity {
-				t.Errorf("%s: ValidUntil %v, but Traits.Validity is %v", v.Name, first.ValidUntil, v.Traits.Validity)
-			}
-			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-			second := a.Hold(t)
-			if got := first.Token != "" && first.Token != second.Token; got != v.Traits.UniqueToken {
-				t.Errorf("%s: tokens %q and %q, but Traits.UniqueToken is %v", v.Name, first.Token, second.Token, v.Traits.UniqueToken)
-			}
-			_, err := a.Try(t.Context(), history.Shared)
-			redistest.WantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
-			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-		}
-	})
-}
-
 // writes is the text of the request with which each variant takes the lock.
 var writes = map[string]string{
 	"exists-set": "\nset\r", "setnx": "setnx", "setnx-expire": "setnx", "getset-timestamp": "setnx", "lua-nil": "eval",

@@ -13,32 +13,6 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-func TestOneHolderAtATime(t *testing.T) {
-	check := func(t *testing.T, servers []*redistest.Server) {
-		a, b := join(t, servers, "a"), join(t, servers, "b")
-		g := a.Hold(t)
-		_, err := b.Ask(t)
-		redistest.WantErr(t, "another's try", err, impls.ErrBusy)
-		redistest.WantErr(t, "another's release", b.Release(t.Context()), impls.ErrNotHeld)
-		redistest.WantErr(t, "release", a.Release(t.Context()), nil)
-		redistest.WantErr(t, "release again", a.Release(t.Context()), impls.ErrNotHeld)
-		second, err := b.Acquire(t.Context(), history.Exclusive)
-		redistest.WantErr(t, "another's acquire", err, nil)
-		if g.Token == "" || g.Token == second.Token {
-			t.Errorf("tokens %q and %q", g.Token, second.Token)
-		}
-		_, err = b.Try(t.Context(), history.Shared)
-		redistest.WantErr(t, "shared", err, impls.ErrUnsupported)
-		redistest.WantErr(t, "another's own release", b.Release(t.Context()), nil)
-	}
-	t.Run("virtual", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { check(t, nodes(t, 5)) })
-	})
-	t.Run("real", func(t *testing.T) {
-		check(t, []*redistest.Server{redistest.NewReal(t), redistest.NewReal(t), redistest.NewReal(t)})
-	})
-}
-
 // TestEveryMask tries every subset of 1 to 5 nodes as locked by another client or down. The lock
 // must be granted exactly if a majority is free, and a failed attempt must leave no key.
 func TestEveryMask(t *testing.T) {
@@ -218,27 +192,6 @@ func TestARefusedTryLeavesNothingUnderWay(t *testing.T) {
 	})
 }
 
-func TestExtendAndReleaseAfterTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		servers := nodes(t, 5)
-		a, b := join(t, servers, "a"), join(t, servers, "b")
-		_, err := a.Extend(t.Context())
-		redistest.WantErr(t, "extend without a hold", err, impls.ErrNotHeld)
-		a.Hold(t)
-		time.Sleep(lease)
-		b.Hold(t)
-		_, err = a.Extend(t.Context())
-		redistest.WantErr(t, "extend after the lease", err, impls.ErrLost)
-		redistest.WantErr(t, "release of a lost hold", a.Release(t.Context()), impls.ErrNotHeld)
-		_, err = join(t, servers, "c").Ask(t)
-		redistest.WantErr(t, "a third client", err, impls.ErrBusy)
-		redistest.WantErr(t, "the second's release", b.Release(t.Context()), nil)
-		a.Hold(t)
-		time.Sleep(lease)
-		redistest.WantErr(t, "release after the lease", a.Release(t.Context()), impls.ErrLost)
-	})
-}
-
 func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
@@ -255,54 +208,6 @@ func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
 		redistest.WantErr(t, "release", a.Release(t.Context()), impls.ErrUnknownOutcome)
 		_, err := a.Extend(t.Context())
 		redistest.WantErr(t, "extend", err, impls.ErrLost) // the requests had arrived
-	})
-}
-
-// TestQuorumErosion is how Redlock fails: two of five nodes are unreachable for the holder, and one
-// of its other three loses its data (K4) or ends the lease early (K3).
-func TestQuorumErosion(t *testing.T) {
-	for name, erode := range map[string]func(s *redistest.Server){
-		"restart without data": func(s *redistest.Server) { s.Live.Do("FLUSHALL") },
-		"clock jump":           func(s *redistest.Server) { s.Live.Jump(2 * lease) },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			servers := nodes(t, 5)
-			a, b := join(t, servers, "a"), join(t, servers, "b")
-			for _, c := range a.to[3:] {
-				c.LoseRequest("\nset\r")
-			}
-			a.Hold(t)
-			redistest.WantErr(t, name+": close", a.Close(), nil)
-			_, err := b.Ask(t)
-			redistest.WantErr(t, name+": another's try before", err, impls.ErrBusy)
-			erode(servers[2])
-			b.Hold(t)
-		})
-	}
-}
-
-func TestWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		servers := nodes(t, 5)
-		a := join(t, servers, "a")
-		b := joinWith(t, servers, "b", func(e *impls.Env) { e.MaxTries = 4; e.Poll = 10 * time.Millisecond })
-		c := join(t, servers, "c")
-		a.Hold(t)
-		start := time.Now()
-		_, err := b.Acquire(t.Context(), history.Exclusive)
-		redistest.WantErr(t, "four tries", err, impls.ErrBusy)
-		if took := time.Since(start); took < 15*time.Millisecond || took > 45*time.Millisecond {
-			t.Errorf("four tries took %v, want three delays of 5 to 15ms", took)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, err = c.Acquire(ctx, history.Exclusive)
-		cancel()
-		redistest.WantErr(t, "acquire past its deadline", err, impls.ErrCancelled)
-		_, err = c.Acquire(t.Context(), history.Exclusive)
-		redistest.WantErr(t, "acquire until the lease ends", err, nil)
-		if took := time.Since(start); took < lease {
-			t.Errorf("granted after %v, inside another's lease", took)
-		}
 	})
 }
 

@@ -10,33 +10,6 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-func TestTraitsAreTrue(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a := join(t, s, v.Name, "a")
-			g := a.Hold(t)
-			_, err := a.Extend(t.Context())
-			if got := err == nil; got != v.Traits.Extends {
-				t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, err, v.Traits.Extends)
-			}
-			if got := g.Lost != nil; got != v.Traits.NotifiesLoss {
-				t.Errorf("%s: a channel for the loss: %v, but Traits.NotifiesLoss is %v", v.Name, got, v.Traits.NotifiesLoss)
-			}
-			if got := g.Token != ""; got != v.Traits.UniqueToken {
-				t.Errorf("%s: token %q, but Traits.UniqueToken is %v", v.Name, g.Token, v.Traits.UniqueToken)
-			}
-			time.Sleep(2 * lease)
-			if got := len(a.seen.take()) > 0; got != v.Traits.SelfRenewing {
-				t.Errorf("%s: renewed in two leases: %v, but Traits.SelfRenewing is %v", v.Name, got, v.Traits.SelfRenewing)
-			}
-			_, err = a.Try(t.Context(), history.Shared)
-			redistest.WantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
-			_ = a.Release(t.Context())
-			time.Sleep(2 * lease)
-		}
-	})
-}
-
 func TestEnteringAgainResetsTheLease(t *testing.T) {
 	// reentrant-local sends no request, so its lease runs on.
 	for name, left := range map[string]time.Duration{"reentrant-hash": lease, "reentrant-local": lease / 2} {
@@ -50,33 +23,6 @@ func TestEnteringAgainResetsTheLease(t *testing.T) {
 			}
 		})
 	}
-}
-
-// releases are the scripts that release, by variant.
-var releases = map[string]*impls.Script{
-	"reentrant-hash": releaseScript, "watchdog-timer": releaseScript, "redisson": redissonReleaseScript,
-	"reentrant-local": localReleaseScript, "watchdog-bounded": localReleaseScript,
-}
-
-func TestLostRepliesAreUnknown(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a := join(t, s, v.Name, "a")
-			a.Hold(t)
-			a.LoseReply(releases[v.Name].Digest()) // and no renewal's
-			redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
-			a.Redis.Del(t.Context(), a.In.Key)
-			b := join(t, s, v.Name, "b")
-			take := "eval"
-			if v.Traits.UniqueToken {
-				take = "\nset\r"
-			}
-			b.LoseReply(take)
-			_, err := b.Acquire(t.Context(), history.Exclusive)
-			redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
-			b.Redis.Del(t.Context(), b.In.Key)
-		}
-	})
 }
 
 func TestOwnersThatCollide(t *testing.T) {

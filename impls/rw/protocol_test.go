@@ -6,7 +6,6 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/expect"
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
@@ -65,19 +64,6 @@ func TestTheArticlesTimeoutsAreScaled(t *testing.T) {
 	} {
 		if got := timeoutsFor(row.lease); got != row.want {
 			t.Errorf("lease %v: %+v, want %+v", row.lease, got, row.want)
-		}
-	}
-}
-
-func TestEveryScenarioHasAnExpectation(t *testing.T) {
-	for _, v := range Variants() {
-		for _, name := range expect.Scenarios() {
-			if _, ok := v.Expect[name]; !ok {
-				t.Errorf("%s says nothing of %s", v.Name, name)
-			}
-		}
-		if len(v.Expect) != len(expect.Scenarios()) {
-			t.Errorf("%s: %d expectations for %d scenarios", v.Name, len(v.Expect), len(expect.Scenarios()))
 		}
 	}
 }
