@@ -277,12 +277,15 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	stop := make(chan struct{})
 	e.Stop = stop
 	var last Progress
+	enough := sync.OnceFunc(func() { close(stop) })
 	e.Progress = func(p Progress) {
 		if p.Phase == "clients" {
 			last = p
 		}
+		if last.Rounds > 0 && last.P50 > 0 {
+			enough()
+		}
 	}
-	time.AfterFunc(500*time.Millisecond, func() { close(stop) })
 	start := time.Now()
 	out, err := Run(t.Context(), e)
 	if err != nil {
