@@ -1,6 +1,7 @@
 package fakeredis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +19,23 @@ var blocking = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUS
 func Blocks(name string) bool {
 	_, blocks := blocking[name]
 	return blocks
+}
+
+// Waits returns how long a command, whose name is in upper case, waits at most for data, or for how
+// many replicas; 0 means for ever. refusal is the reply of a node that does not execute it.
+func (n *Node) Waits(args []string) (most time.Duration, replicas int, refusal []byte) {
+	text := cmp.Or(n.refusal(args[0], args, false), n.misplaced(args))
+	switch {
+	case text != "":
+	case args[0] == "WAIT":
+		replicas, most, text = waitsFor(args)
+	default:
+		most, text = Timeout(args)
+	}
+	if text != "" {
+		refusal = failure(text)
+	}
+	return most, replicas, refusal
 }
 
 // Timeout returns the time-out of a command that waits for data, whose name is in upper case, or
@@ -121,7 +139,7 @@ func (n *Node) atOnce(s *Session, name string, args []string) {
 
 // waitAtOnce answers a WAIT in a transaction or a script, where it does not wait.
 func (n *Node) waitAtOnce(s *Session, args []string) {
-	switch _, _, text := WaitsFor(args); {
+	switch _, _, text := waitsFor(args); {
 	case text != "":
 		s.peer.WriteError(text)
 	case s.conn == nil:
@@ -131,8 +149,8 @@ func (n *Node) waitAtOnce(s *Session, args []string) {
 	}
 }
 
-// WaitsFor returns for how many replicas a WAIT waits, and how long, or the text of an error.
-func WaitsFor(args []string) (replicas int, most time.Duration, text string) {
+// waitsFor returns for how many replicas a WAIT waits, and how long, or the text of an error.
+func waitsFor(args []string) (replicas int, most time.Duration, text string) {
 	replicas, err := strconv.Atoi(args[1])
 	millis, late := strconv.Atoi(args[2])
 	switch {

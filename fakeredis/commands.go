@@ -1,7 +1,6 @@
 package fakeredis
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
@@ -86,14 +85,8 @@ func (n *Node) refuse(what string) string {
 // databases is how many databases a Redis server has; nodes have the first.
 const databases = 16
 
-// Check returns the error text for a command that the node does not execute, without executing it;
-// "" for one that it does.
-func (n *Node) Check(args []string) string {
-	return cmp.Or(n.refusal(args[0], args, false), n.misplaced(args))
-}
-
-// Failure returns the wire form of an error.
-func Failure(text string) []byte { return []byte("-" + text + "\r\n") }
+// failure returns the wire form of an error.
+func failure(text string) []byte { return []byte("-" + text + "\r\n") }
 
 // alone runs a command outside every connection, in RESP2, and returns a copy of its reply.
 func (n *Node) alone(args []string) []byte {

@@ -258,7 +258,7 @@ func (l *Live) execute(c *liveConn, args []string) (reply []byte, waits bool, mo
 	name, now := args[0], time.Now()
 	switch {
 	case l.failure != "":
-		return Failure(l.failure), false, 0
+		return failure(l.failure), false, 0
 	case !Blocks(name) && name != "WAIT", c.session.InTransaction():
 		reply = slices.Clone(l.node.Execute(c.session, args, now))
 		// a library that asks for CLIENT SETINFO and the like goes on without
@@ -268,19 +268,12 @@ func (l *Live) execute(c *liveConn, args []string) (reply []byte, waits bool, mo
 		l.serve(now)
 		return reply, false, 0
 	}
-	if text := l.node.Check(args); text != "" {
-		return Failure(text), false, 0
-	}
-	if name == "WAIT" {
-		want, most, text := WaitsFor(args)
-		if text != "" {
-			return Failure(text), false, 0
-		}
-		return []byte(":0\r\n"), want > 0, most
-	}
-	most, text := Timeout(args)
-	if text != "" {
-		return Failure(text), false, 0
+	most, replicas, refusal := l.node.Waits(args)
+	switch {
+	case refusal != nil:
+		return refusal, false, 0
+	case name == "WAIT":
+		return []byte(":0\r\n"), replicas > 0, most
 	}
 	reply, there := l.node.Take(c.session, args, now)
 	if there {

@@ -38,11 +38,8 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 		return n.Execute(s.session, args, at)
 	}
 	args = upper(name, args)
-	if text := n.refusal(name, args, false); text != "" {
-		return Failure(text)
-	}
-	if _, text := Timeout(args); text != "" {
-		return Failure(text)
+	if _, _, refusal := n.Waits(args); refusal != nil {
+		return refusal
 	}
 	reply, _ := n.Take(s.session, args, at)
 	return reply

@@ -47,12 +47,9 @@ func (w *world) changed(q *request) {
 // blockingPop runs a command that waits for data. It takes what is there at once; while it waits,
 // it ignores a key that gets another type.
 func (w *world) blockingPop(q *request) ([]byte, bool) {
-	if text := q.conn.server.Check(q.args); text != "" {
-		return fakeredis.Failure(text), true
-	}
-	d, text := fakeredis.Timeout(q.args)
-	if text != "" {
-		return fakeredis.Failure(text), true
+	d, _, refusal := q.conn.server.Waits(q.args)
+	if refusal != nil {
+		return refusal, true
 	}
 	return w.park(q, d, func(force bool) ([]byte, bool) {
 		var reply []byte
@@ -71,12 +68,9 @@ func (w *world) blockingPop(q *request) ([]byte, bool) {
 // wait implements WAIT numreplicas timeout for all writes up to the last command of the same
 // connection, whichever client made them.
 func (w *world) wait(q *request) ([]byte, bool) {
-	if text := q.conn.server.Check(q.args); text != "" {
-		return fakeredis.Failure(text), true
-	}
-	want, most, text := fakeredis.WaitsFor(q.args)
-	if text != "" {
-		return fakeredis.Failure(text), true
+	most, want, refusal := q.conn.server.Waits(q.args)
+	if refusal != nil {
+		return refusal, true
 	}
 	q.upTo = q.conn.seen
 	answer := func(force bool) ([]byte, bool) {
