@@ -108,7 +108,9 @@ func newMetricFigure(f results.Figure, measured bool) (out metricFigure) {
 		}
 		return out
 	}
-	out.CI = interval(f)
+	if out.CI = interval(f); f.Pooled {
+		out.CI = "of all repetitions together"
+	}
 	if r := f.Ratio; r != nil {
 		if out.Ratio = "~"; r.Differs {
 			out.Ratio = fmt.Sprintf("× %.2f", r.Value)

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/results"
 )
 
 // TestTitlesSayHowManyClients: a chart is by clients if it has several numbers of them, and else
@@ -23,15 +25,18 @@ func TestTitlesSayHowManyClients(t *testing.T) {
 	}
 }
 
-// TestLocksStandSideBySide: a setting has a table with a column for each lock, and a figure that has
-// too few samples says how many it needs.
+// TestLocksStandSideBySide: a setting has a table with a column for each lock; a figure that has too
+// few samples says how many it needs, and one without an interval why.
 func TestLocksStandSideBySide(t *testing.T) {
 	b := aBench("")
+	pooled := 8e5
+	b.Cells[1].Figures["acquire.p99"] = results.Figure{Unit: results.Nanoseconds, Value: &pooled, Samples: 217, Pooled: true}
 	text := render(t, func(w io.Writer) error { return Bench(w, b) })
 	_, table, _ := strings.Cut(text, `<section id="setting-0">`)
 	table, _, _ = strings.Cut(table, "</section>")
 	for _, want := range []string{
 		`<th class="n">token</th><th class="n">watchdog-timer-normalised</th>`,
+		`<div>800µs<span class="faint ci">of all repetitions together</span></div>`,
 		`<div>–<span class="faint ci">12 samples, needs 1,000</span></div>`,
 	} {
 		if !strings.Contains(table, want) {
