@@ -75,8 +75,8 @@ func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int
 	return c
 }
 
-// newFigure returns the median of one metric over the repetitions. If no repetition has enough
-// samples for a percentile but all together have, it is taken over all samples, without an
+// newFigure returns the median of one metric over the repetitions. If too few repetitions have
+// enough samples for a percentile but all together have, it is taken over all samples, without an
 // interval.
 func newFigure(name string, turns []taken, repetitions int) results.Figure {
 	m, _ := results.FindMetric(name)
@@ -98,7 +98,7 @@ func newFigure(name string, turns []taken, repetitions int) results.Figure {
 	}
 	f.Values, f.Highest = nil, 0
 	q, need, isQuantile := results.Quantile(name[strings.LastIndex(name, ".p")+1:])
-	if isQuantile && int64(len(pool)) >= need && len(values) == 0 {
+	if n := int64(len(pool)); isQuantile && n >= need && n == f.Samples {
 		slices.Sort(pool)
 		v := quantile(pool, q)
 		f.Value, f.Pooled = &v, true

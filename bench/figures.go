@@ -28,7 +28,7 @@ type slice struct {
 type figureSample struct {
 	Value *float64  // nil: too few samples
 	Count int64     // samples
-	Raw   []float64 // kept for pooling while they are too few for a highest percentile
+	Raw   []float64 // the samples, of a percentile, unless they are enough for the highest
 }
 
 // measureSlice returns the figures of one turn by metric; it omits metrics that do not apply.
@@ -66,12 +66,17 @@ func (m *measuring) spread(name string, values []int64, scale float64) {
 	for i, v := range values {
 		scaled[i] = float64(v) / scale
 	}
-	for _, p := range results.Quantiles() {
+	all := results.Quantiles()
+	_, most, _ := results.Quantile(all[len(all)-1])
+	for _, p := range all {
 		q, need, _ := results.Quantile(p)
-		s := figureSample{Count: int64(len(values)), Raw: scaled}
+		s := figureSample{Count: int64(len(values))}
+		if s.Count < most {
+			s.Raw = scaled
+		}
 		if s.Count >= need {
 			v := quantile(scaled, q)
-			s.Value, s.Raw = &v, nil
+			s.Value = &v
 		}
 		m.out[name+"."+p] = s
 	}

@@ -61,6 +61,26 @@ func TestNeedExceedsSamples(t *testing.T) {
 	}
 }
 
+// TestPooled: the samples of all repetitions make a percentile that too few of them have alone, also
+// if one has.
+func TestPooled(t *testing.T) {
+	for _, counts := range [][]int{{60, 60}, {120, 60}} {
+		var turns []taken
+		for i, n := range counts {
+			values := make([]int64, n)
+			for j := range values {
+				values[j] = int64(j)
+			}
+			m := measuring{out: map[string]figureSample{}}
+			m.spread("acquire", values, 1)
+			turns = append(turns, taken{turn: turn{Repetition: i + 1}, Figures: m.out})
+		}
+		if f := newFigure("acquire.p99", turns, len(turns)); f.Value == nil || !f.Pooled {
+			t.Errorf("%d samples: %+v, want the percentile of all", counts, f)
+		}
+	}
+}
+
 // TestRatioPairsRepetitions: a machine that is slow in one repetition is slow for both.
 func TestRatioPairsRepetitions(t *testing.T) {
 	var lock, reference []*float64

@@ -39,6 +39,48 @@ func (e Entry) Broke() string {
 	return fmt.Sprintf("%s by %s", all[0].Property, all[0].Cause)
 }
 
+// thumbnail is a small picture: bars of a client, or of a fault, over time.
+type thumbnail struct {
+	Height int
+	Bars   []bar
+}
+
+type bar struct {
+	X, Y, Width, Height int
+	Class               string
+}
+
+// Thumbnail draws the first violation of a run small, from its drawing in characters; nil: there is
+// none.
+func (e Entry) Thumbnail() *thumbnail {
+	all := report.Firsts(e.Result)
+	if len(all) == 0 || len(all[0].Lanes) < 2 {
+		return nil
+	}
+	var t thumbnail
+	lines := all[0].Lanes
+	left := len(lines[0]) - len(strings.TrimLeft(lines[0], " ")) // the names end there
+	for _, line := range lines[1:] {
+		if strings.HasPrefix(line, " ") || len(line) < left { // the mark of the violation, after which the legend comes
+			break
+		}
+		for x, c := range line[left:] {
+			class := map[rune]string{'[': "f-blue", '=': "f-blue", '#': "f-blue", ']': "f-blue", '!': "f-pink", '~': "f-orange", '.': "f-grey"}[c]
+			height := 7
+			if c == '.' {
+				height = 1
+			}
+			if n := len(t.Bars); n > 0 && t.Bars[n-1] == (bar{t.Bars[n-1].X, t.Height, 2*x - t.Bars[n-1].X, height, class}) {
+				t.Bars[n-1].Width += 2
+			} else if class != "" {
+				t.Bars = append(t.Bars, bar{2 * x, t.Height, 2, height, class})
+			}
+		}
+		t.Height += 9
+	}
+	return &t
+}
+
 // Name returns the name of its directory.
 func (e Entry) Name() string { return filepath.Base(e.Dir) }
 

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
@@ -33,5 +34,19 @@ func TestHowItBroke(t *testing.T) {
 	}
 	if got := (Entry{}).Broke(); got != "" {
 		t.Errorf("of a run without a violation: %q", got)
+	}
+}
+
+// TestThumbnail: the drawing of a violation in characters is a picture of bars; what stands below
+// its clients and faults is left out.
+func TestThumbnail(t *testing.T) {
+	first := &checker.Violation{Story: []string{"it broke"}, Lanes: []string{"          0 ms      5 ms", "c1        [#]!", "pause c1   ~~", "           ^ 1 ms", "[==] holds"}}
+	e := Entry{Result: &results.Result{Properties: []checker.Property{{Name: verdicts.ExclusiveUse, Verdict: checker.Fail, First: first}}}}
+	want := &thumbnail{18, []bar{{0, 0, 6, 7, "f-blue"}, {6, 0, 2, 7, "f-pink"}, {2, 9, 4, 7, "f-orange"}}}
+	if got := e.Thumbnail(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := (Entry{}).Thumbnail(); got != nil {
+		t.Errorf("of a run without a violation: %+v", got)
 	}
 }
