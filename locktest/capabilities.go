@@ -156,10 +156,13 @@ func permits(c *trial) {
 	if !c.cfg.Traits.NoLease {
 		c.at(dead, func(e *impls.Env) { e.Permits = n })
 		c.play(dead.holds(), dead.dies(), repeat(4, a.holds(), pass(1, 4), a.lets()), pass(1, 20), settled())
-		c.at(short, func(e *impls.Env) { e.Permits = n })
-		c.play(short.holds(), short.dies(), pass(1, 2), a.holds(), b.holds(), next.isRefused(), pass(6, 10), settled(),
-			next.holds(), other.isRefused(), a.lets(), b.lets(), next.lets())
 	}
 	c.say("all permits have come back")
 	c.play(a.holds(), b.holds(), w.holds(), next.isRefused(), a.lets(), a.lets(), next.holds(), other.isRefused())
+	if !c.cfg.Traits.NoLease {
+		c.play(b.lets(), w.lets(), next.lets())
+		c.at(short, func(e *impls.Env) { e.Permits = n })
+		c.play(short.holds(), short.dies(), pass(1, 2), a.holds(), b.holds(), next.isRefused(), pass(6, 10), settled(),
+			next.holds(), other.isRefused())
+	}
 }
