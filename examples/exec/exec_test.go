@@ -160,7 +160,8 @@ func TestExplore(t *testing.T) {
 // TestExploreSeesWhatIsDone: the search reads what a child did from its commands. It finds a
 // release that frees nothing, whatever the child reports of it, a thread that renews after the
 // release whoever holds, though the child reports no renewals, and one that renews no more after a
-// connection error; and nothing in a thread that goes on until the release.
+// connection error; and nothing in a thread that goes on until the release. One search goes on at a
+// time: a replay is timed.
 func TestExploreSeesWhatIsDone(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -176,7 +177,6 @@ func TestExploreSeesWhatIsDone(t *testing.T) {
 		{"dies", "renews no more", "lose-reply,lose-request", []string{"renewal/renewal-gap"}},
 	} {
 		t.Run(row.mode, func(t *testing.T) {
-			t.Parallel()
 			args := []string{"--schedules", "200"}
 			if row.faults != "" {
 				args = append(args, "--faults", row.faults)
@@ -189,7 +189,6 @@ func TestExploreSeesWhatIsDone(t *testing.T) {
 		})
 	}
 	t.Run("renews", func(t *testing.T) {
-		t.Parallel()
 		if out, code := ends(t, program, "explore", "--exec", "python3 rawlock.py renews", "--schedules", "60", "--out", t.TempDir()); code != 0 {
 			t.Errorf("the thread that goes on until the release: exit code %d, want 0\n%s", code, out)
 		}
