@@ -136,10 +136,13 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 	}
 }
 
-// believe prolongs the belief in a hold by an ok extend, or begins another after a gap.
+// believe prolongs the belief in a hold by an ok extend, or begins another after a gap. What was
+// accepted when the hold was not possible any more makes it no more certain: it may be about
+// another, of an acquire whose reply was lost.
 func (p *pass) believe(c *client, h *openHold, o *op, its bool) {
+	there := p.possible(h, o.call) >= o.call
 	p.renew(c, h, o)
-	if its || h.certain >= o.ret {
+	if its && there || h.certain >= o.ret {
 		h.certain = max(h.certain, lease(p.a.header, o.call))
 	}
 	until := p.k.believedUntil(p.a.header, o)

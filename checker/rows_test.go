@@ -105,6 +105,13 @@ func TestRules(t *testing.T) {
 		{name: "a fault had set the clock that ended it", head: leased, ops: "a acquire 40 41 ok\na lost 45 45", faults: []history.Window{jumped}},
 		{name: "and had set it right since", head: leased, ops: "a acquire 70 71 ok\na lost 75 75", faults: []history.Window{jumped}, want: "renewal"},
 		{name: "the owner was refused", head: reentrant, ops: "a acquire 0 1 ok\na acquire 10 11 busy", want: "reentrancy"},
+		{name: "but not while another held, before an extend that may be of a grant whose reply was lost", head: reentrant, ops: `
+			a acquire 0 1 ok token=x
+			b acquire 150 151 ok token=y
+			a acquire 160 161 busy
+			b release 170 171 ok token=y
+			a acquire 180 190 unknown
+			a extend 192 193 ok token=x`},
 		{name: "a notice of loss ends a nest", head: reentrant, ops: "a acquire 0 1 ok until=told\na acquire 2 3 ok until=told\na lost 200 200\nb acquire 210 211 ok\na release 220 221 not_held\nb release 222 223 ok"},
 		{name: "or waits for itself", head: history.Header{Kind: history.Reentrant, Lease: 5000 * msec}, ops: "a acquire 0 1 ok\na acquire 10 1200 fail", want: "reentrancy"},
 		{name: "for less than the grace", head: reentrant, ops: "a acquire 0 1 ok\na acquire 10 90 fail"},
