@@ -223,7 +223,7 @@ func (p *pass) innermost(c *client, o *op) (any *openHold) {
 // another operation of the client is under way, or one of unknown outcome may have begun a hold, it
 // may be about that one.
 func (p *pass) late(c *client, h *openHold, o *op) {
-	if o.outcome != history.OK || p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token) {
+	if o.outcome != history.OK || p.mayMeanGhost(c, o) {
 		return
 	}
 	for _, w := range c.waiting {

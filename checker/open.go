@@ -136,13 +136,11 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 	}
 }
 
-// believe prolongs the belief in a hold by an ok extend, or begins another after a gap. What was
-// accepted when the hold was not possible any more makes it no more certain: it may be about
-// another, of an acquire whose reply was lost.
+// believe prolongs the belief in a hold by an ok extend, or begins another after a gap. One that may
+// be about a ghost makes no hold certain that had ended.
 func (p *pass) believe(c *client, h *openHold, o *op, its bool) {
-	there := p.possible(h, o.call) >= o.call
 	p.renew(c, h, o)
-	if its && there || h.certain >= o.ret {
+	if h.certain >= o.ret || its && !p.mayMeanGhost(c, o) {
 		h.certain = max(h.certain, lease(p.a.header, o.call))
 	}
 	until := p.k.believedUntil(p.a.header, o)

@@ -9,11 +9,12 @@ import (
 )
 
 // progress: a client that wants a free lock gets it. A wait is an acquire, or several failed ones
-// of a client in one mode and the one after them, no more than the grace apart, or a lease and the
-// grace if both were refused. It is broken if for longer than a lease and the grace no conflicting
-// hold was possible and the waiter was not granted. A lock that wakes its waiters (header wakeups)
-// has one second in place of that, if no fault was active in the lease before; the time of the
-// waiter's own requests, and that between its calls, is added, because nothing can wake it then.
+// of a client in one mode and the one after them: no more than the grace apart or, after a refusal, if
+// the two take no longer together than a lease and the grace. It is broken if for longer than a lease
+// and the grace no conflicting hold was possible and the waiter was not granted. A lock that wakes
+// its waiters (header wakeups) has one second in place of that, if no fault was active in the lease
+// before; the time of the waiter's own requests, and that between its calls, is added, because
+// nothing can wake it then.
 //
 // A writer that waits may keep readers out. A hold counts until its lease ends or it is released;
 // where nothing expires, until its client tried to release it or crashed; renewals after that are
@@ -66,11 +67,11 @@ func (p *progress) returned(o *op) {
 		w = &wait{}
 		p.waits[o.client] = w
 	}
-	apart := int64(grace)
-	if o.outcome == history.Busy && w.last.outcome == history.Busy {
-		apart = p.limit // a longer stretch then has a try
+	goesOn := o.call <= plus(w.last.ret, grace)
+	if w.last.outcome == history.Busy { // a longer stretch then has a whole try
+		goesOn = o.ret <= plus(w.last.call, p.limit)
 	}
-	if goesOn := o.mode == w.last.mode && o.call <= plus(w.last.ret, apart); w.on && !goesOn {
+	if w.on && !(goesOn && o.mode == w.last.mode) {
 		p.end(w)
 	}
 	switch {

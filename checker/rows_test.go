@@ -112,6 +112,11 @@ func TestRules(t *testing.T) {
 			b release 170 171 ok token=y
 			a acquire 180 190 unknown
 			a extend 192 193 ok token=x`},
+		{name: "two refusals so far apart that the first may be as old as its call are two waits", head: leased, ops: `
+			a acquire 0 1 ok
+			b acquire 50 900 busy
+			c acquire 1850 1851 ok
+			b acquire 1900 1901 busy`},
 		{name: "a notice of loss ends a nest", head: reentrant, ops: "a acquire 0 1 ok until=told\na acquire 2 3 ok until=told\na lost 200 200\nb acquire 210 211 ok\na release 220 221 not_held\nb release 222 223 ok"},
 		{name: "or waits for itself", head: history.Header{Kind: history.Reentrant, Lease: 5000 * msec}, ops: "a acquire 0 1 ok\na acquire 10 1200 fail", want: "reentrancy"},
 		{name: "for less than the grace", head: reentrant, ops: "a acquire 0 1 ok\na acquire 10 90 fail"},
