@@ -47,12 +47,6 @@ func (p *pass) haunted(c *client, now int64) bool {
 	return len(c.ghosts) > 0
 }
 
-// mayMeanGhost reports whether an operation may be about a ghost, and not about the hold that it
-// fits.
-func (p *pass) mayMeanGhost(c *client, o *op) bool {
-	return p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token)
-}
-
 // crash adds a ghost for each crash of a client that had sent commands after its last recorded
 // operation: what it was doing was not recorded, and may have been an acquire.
 func (p *pass) crash(n uint32, c *client) {

@@ -236,6 +236,12 @@ func (p *pass) late(c *client, h *openHold, o *op) {
 	}
 }
 
+// mayMeanGhost reports whether an operation may be about a ghost, and not about the hold that it
+// fits.
+func (p *pass) mayMeanGhost(c *client, o *op) bool {
+	return p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token)
+}
+
 func (p *pass) returned(c *client, o *op) {
 	if o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
 		p.answered(c, o)
@@ -247,7 +253,7 @@ func (p *pass) returned(c *client, o *op) {
 		}
 	case history.Extend:
 		if h := c.holdOf(o); h != nil {
-			p.extended(c, h, o)
+			p.extended(c, h, o, !p.mayMeanGhost(c, o))
 		}
 	case history.Release:
 		if h := c.holdOf(o); h != nil {

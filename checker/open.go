@@ -107,8 +107,8 @@ func (p *pass) forNobody(c *client, o *op) bool {
 }
 
 // extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
-// client's.
-func (p *pass) extended(c *client, h *openHold, o *op) {
+// client's; it is not sure to be about the hold if it may be about a ghost.
+func (p *pass) extended(c *client, h *openHold, o *op, sure bool) {
 	all := []*openHold{h}
 	if nest := p.nest(c); nest != nil {
 		all = nest
@@ -122,7 +122,7 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 		h.closed = true
 	case o.renewed():
 		for _, x := range all {
-			p.believe(c, x, o, x == h)
+			p.believe(c, x, o, x == h, sure)
 		}
 	case o.outcome == history.Unknown:
 		for _, x := range all {
@@ -136,11 +136,11 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 	}
 }
 
-// believe prolongs the belief in a hold by an ok extend, or begins another after a gap. One that may
-// be about a ghost makes no hold certain that had ended.
-func (p *pass) believe(c *client, h *openHold, o *op, its bool) {
+// believe prolongs the belief in a hold by an ok extend, or begins another after a gap. One that is
+// not sure to be about the hold does not make it certain again.
+func (p *pass) believe(c *client, h *openHold, o *op, its, sure bool) {
 	p.renew(c, h, o)
-	if h.certain >= o.ret || its && !p.mayMeanGhost(c, o) {
+	if h.certain >= o.ret || its && sure {
 		h.certain = max(h.certain, lease(p.a.header, o.call))
 	}
 	until := p.k.believedUntil(p.a.header, o)
