@@ -10,9 +10,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Errors counts, by operation, the acquires, extends and releases of runs, and those that ended in an error: too
-// many errors say that the runs tell nothing about the lock. A call that timed out or was cancelled
-// is no error.
+// Errors counts, by operation, the acquires, extends and releases of runs, and those that ended in
+// an error: too many errors say that the runs tell nothing about the lock. A call that timed out or
+// was cancelled is no error.
 //
 // It leaves out the errors of calls that overlap a confirmed fault of their client or end after a
 // confirmed fault of a server began: the scenario intends them. A slow network is no such fault:

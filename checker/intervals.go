@@ -14,9 +14,9 @@ import (
 //	          Until is the latest valid-until of the acquire and its ok extends; asked + lease − drift
 //	          for one that has none. An extend that returns after until leaves a gap.
 //	certain   a correct server had it: from the return of the acquire to the first of: the call of its
-//	          release, asked + lease or the call of the latest ok extend (of this hold, and no ghost) +
-//	          lease, the return of a reply that it is gone, the first confirmed fault of a node that
-//	          can lose or move it.
+//	          release, asked + lease or the call of the latest ok extend (of this hold, and no ghost)
+//	          + lease, the return of a reply that it is gone, the first confirmed fault of a node
+//	          that can lose or move it.
 //	possible  the server can have had it: from asked to the first of: the return of its ok release,
 //	          the return of a reply that it is gone, the latest return of an ok or unknown acquire or
 //	          extend + lease + slack. An operation of unknown outcome ends nothing, and may have its

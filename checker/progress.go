@@ -9,11 +9,11 @@ import (
 )
 
 // progress: a client that wants a free lock gets it. A wait is an acquire, or several failed ones
-// of a client in one mode and the one after them: no more than the grace apart or, after a refusal, if
-// the two take no longer together than a lease and the grace. It is broken if for longer than a lease
-// and the grace no conflicting hold was possible and the waiter was not granted. A lock that wakes
-// its waiters (header wakeups) has one second in place of that, if no fault was active in the lease
-// before; the time of the waiter's own requests, and that between its calls, is added, because
+// of a client in one mode and the one after them: no more than the grace apart or, after a refusal,
+// if the two take no longer together than a lease and the grace. It is broken if for longer than a
+// lease and the grace no conflicting hold was possible and the waiter was not granted. A lock that
+// wakes its waiters (header wakeups) has one second in place of that, if no fault was active in the
+// lease before; the time of the waiter's own requests, and that between its calls, is added, because
 // nothing can wake it then.
 //
 // A writer that waits may keep readers out. A hold counts until its lease ends or it is released;

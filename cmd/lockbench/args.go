@@ -65,6 +65,20 @@ func newClientsAs() choice {
 	return newChoice(harness.Goroutines, harness.Goroutines, harness.Processes)
 }
 
+// exclusive refuses flags that exclude each other (cobra's MarkFlagsMutuallyExclusive) for every
+// command. Cobra does so later, in words that a user must read twice.
+func exclusive(c *cobra.Command, _ []string) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		for _, group := range f.Annotations["cobra_annotation_mutually_exclusive"] {
+			given := slices.DeleteFunc(strings.Fields(group), func(name string) bool { return !c.Flags().Changed(name) })
+			if len(given) > 1 {
+				err = fmt.Errorf("%w: --%s cannot be given together: leave one out", errUsage, strings.Join(given, " and --"))
+			}
+		}
+	})
+	return err
+}
+
 type shardFlag struct{ given *results.Shard }
 
 // String returns the shard; "" for the whole.

@@ -169,6 +169,7 @@ func newRoot(a *app) *cobra.Command {
 		return c.Help()
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRunE = exclusive
 	root.DisableSuggestions = true // cobra's have a form of their own
 	root.SetHelpCommand(newHelp(a))
 	flags := root.PersistentFlags()
