@@ -12,7 +12,7 @@ test:
 RACE ?=
 race:
 	CGO_ENABLED=1 go test -race $(RACE) -short -timeout 10m ./bench ./faults/inject ./history ./impls/adapters ./impls/beyond ./impls/mutex ./impls/quorum \
-		./impls/reentrant ./impls/rw ./impls/wake ./locktest ./subject ./workloads
+		./impls/reentrant ./impls/rw ./locktest ./subject ./workloads
 	CGO_ENABLED=1 go test -race $(RACE) -timeout 10m -run 'Stop|Suite|Refused|Directory' ./harness
 
 lint:
@@ -56,7 +56,7 @@ examples:
 # postgresql, zookeeper and redis-server).
 beside:
 	go build -o lockbench ./cmd/lockbench
-	cd examples/beside && go build -o beside-child ./child && go run ./table ../../lockbench "$$PWD/beside-child"; rm -f beside-child
+	cd examples/beside && go build -o beside . && ./beside table ../../lockbench; rm -f beside
 
 suite:
 	go run ./cmd/lockbench suite

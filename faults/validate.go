@@ -8,7 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // MaxNodes is the most nodes of a plan: the highest number that a fault may name where the topology
@@ -68,7 +68,7 @@ func (f Spec) Validate(s Setting, bad Problems) {
 // oneOf reports a word that is not known.
 func oneOf(bad Problems, path, word string, known []string) {
 	if !slices.Contains(known, word) {
-		bad(path, "%s", suggest.Unknown(path[strings.LastIndexByte(path, '.')+1:], word, known))
+		bad(path, "%s", foreign.Unknown(path[strings.LastIndexByte(path, '.')+1:], word, known))
 	}
 }
 
@@ -179,7 +179,7 @@ func validatePattern(bad Problems, path, text string) {
 	}
 	op, command, both := strings.Cut(text, " ")
 	if !slices.Contains(operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, suggest.List(operations()))
+		bad(path, "unknown operation %q; known are %s", op, foreign.List(operations()))
 	}
 	if both && !commandForm.MatchString(command) {
 		bad(path, "%q: after the operation comes one command, or *w for all that write", command)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/scenarios"
@@ -126,7 +126,7 @@ func (s *saver) phase(p results.Phase, now time.Time) error {
 // logf adds a line to the log, which the next phase saves.
 func (s *saver) logf(now time.Time, format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), plain.Text(text))
+	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), foreign.Text(text))
 }
 
 func (s *saver) path() string {

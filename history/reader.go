@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // Reader reads a history file. It is used by one goroutine at a time.
@@ -24,7 +24,7 @@ func NewReader(r io.Reader) (*Reader, error) { return newReader(r, "") }
 
 // Open opens a history file, plain or zstd by its first bytes. Close closes it.
 func Open(path string) (*Reader, error) {
-	f, err := infile.Open(path)
+	f, err := foreign.Open(path)
 	if err != nil {
 		return nil, err
 	}

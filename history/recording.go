@@ -9,7 +9,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // RecordingHead returns the first two lines of a recording: its schema and the history's header.
@@ -78,7 +78,7 @@ func readBlock(in io.Reader) (client string, records []byte, err error) {
 
 // LoadRecording reads a recording up to its last mark. Errors name the file.
 func LoadRecording(path string) (Recorded, error) {
-	f, err := infile.Open(path)
+	f, err := foreign.Open(path)
 	if err != nil {
 		return Recorded{}, err
 	}

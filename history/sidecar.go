@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // WriteCommands writes a commands file, compressed with zstd: the scripts' sources by digest, then
@@ -122,7 +122,7 @@ const (
 )
 
 func loadSidecar(path, schema string, head any, parse func(s *scanner)) (cut bool, err error) {
-	f, err := infile.Open(path)
+	f, err := foreign.Open(path)
 	if err != nil {
 		return false, err
 	}

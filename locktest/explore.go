@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/workloads"
@@ -212,7 +212,7 @@ func writeTape(test string, tape sim.Tape) (string, error) {
 
 // replay runs one schedule.
 func (cfg config) replay(t *testing.T, newLock factory) {
-	f, err := infile.Open(cfg.explore.replay)
+	f, err := foreign.Open(cfg.explore.replay)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // rule is one requirement on a lock, stated in a sentence.
@@ -153,7 +153,7 @@ func (cfg config) known(t *testing.T) {
 	names := namesOf(rules())
 	for _, n := range slices.Concat(cfg.breaks, cfg.may, cfg.only) {
 		if !slices.Contains(names, n) {
-			t.Fatalf("there is no rule %q%s", n, suggest.Hint(n, names))
+			t.Fatalf("there is no rule %q%s", n, foreign.Hint(n, names))
 		}
 	}
 	if len(cfg.wrong) > 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // Clean returns a deep copy of a record in which unprintable characters of every string, also of
@@ -17,7 +17,7 @@ func Clean[T any](v T) T {
 
 // Lines splits a text of several lines, and escapes each.
 func Lines(text string) []string {
-	return strings.Split(plain.Lines(strings.TrimRight(text, "\n")), "\n")
+	return strings.Split(foreign.Lines(strings.TrimRight(text, "\n")), "\n")
 }
 
 func cleaned(from reflect.Value) reflect.Value {
@@ -29,7 +29,7 @@ func cleaned(from reflect.Value) reflect.Value {
 	}
 	switch kind {
 	case reflect.String:
-		to.SetString(plain.Text(from.String()))
+		to.SetString(foreign.Text(from.String()))
 	case reflect.Pointer:
 		to.Set(reflect.New(from.Type().Elem()))
 		to.Elem().Set(cleaned(from.Elem()))

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // screen is the width of text in columns.
@@ -91,7 +91,7 @@ func Message(text string) []string {
 	for i, line := range lines {
 		words := strings.Split(line, " ")
 		for j, w := range words {
-			words[j] = plain.Ends(w, longestWord)
+			words[j] = foreign.Ends(w, longestWord)
 		}
 		lines[i] = strings.Join(words, " ")
 	}

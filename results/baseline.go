@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // SuiteFile is the name of a suite's file in its directory.
@@ -54,7 +54,7 @@ func LoadSuite(path string) (Suite, error) {
 	known := []checker.Result{checker.Pass, checker.Fail, checker.Inconclusive, checker.NotApplicable}
 	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) {
 		if !slices.Contains(known, c.Verdict) {
-			return Suite{}, fmt.Errorf("%s: %w: %s: %s", path, ErrBaseline, strings.TrimSpace(c.Lock+" "+c.Scenario), suggest.Unknown("verdict", c.Verdict, known))
+			return Suite{}, fmt.Errorf("%s: %w: %s: %s", path, ErrBaseline, strings.TrimSpace(c.Lock+" "+c.Scenario), foreign.Unknown("verdict", c.Verdict, known))
 		}
 	}
 	for i, c := range s.Cells {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // The files of a run directory. ViolationsPath and LatencyFolder are folders.
@@ -309,11 +309,11 @@ func (d *Dir) LoadResult() (*Result, error) {
 }
 
 func loadJSON(path string, v any) error {
-	data, err := infile.Read(path, infile.MaxDocument)
+	data, err := foreign.Read(path, foreign.MaxDocument)
 	if err != nil {
 		return err
 	}
-	if err := infile.Unmarshal(data, v); err != nil {
+	if err := foreign.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

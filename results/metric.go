@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // Unit is the unit of a metric.
@@ -143,7 +143,7 @@ func FindMetric(name string) (Metric, error) {
 			single = append(single, m.Name)
 		}
 	}
-	if hint := suggest.Hint(name, names); hint != "" {
+	if hint := foreign.Hint(name, names); hint != "" {
 		return Metric{}, fmt.Errorf("unknown metric %q%s", name, hint)
 	}
 	var spread []string

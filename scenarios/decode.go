@@ -21,7 +21,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // decoder decodes the syntax tree of one file into a Scenario. The YAML library parses and
@@ -183,7 +183,7 @@ func fieldsOf(t reflect.Type) map[string]int {
 
 func hint(word string, fields map[string]int) string {
 	known := slices.Collect(maps.Keys(fields))
-	return cmp.Or(suggest.Hint(word, known), "; known are "+suggest.List(known))
+	return cmp.Or(foreign.Hint(word, known), "; known are "+foreign.List(known))
 }
 
 func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {

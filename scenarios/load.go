@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // Load returns a built-in scenario, or reads a file: a name with a path separator or the extension
@@ -23,7 +22,7 @@ func Load(nameOrPath string) (Scenario, error) { return LoadOn(nameOrPath, "") }
 func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 	ext := filepath.Ext(nameOrPath)
 	if ext == ".yaml" || ext == ".yml" || strings.ContainsRune(nameOrPath, filepath.Separator) {
-		data, err := infile.Read(nameOrPath, maxFile)
+		data, err := foreign.Read(nameOrPath, maxFile)
 		if err != nil {
 			return Scenario{}, fmt.Errorf("scenario: %w", err)
 		}
@@ -32,7 +31,7 @@ func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 	if s, ok := Find(nameOrPath); ok {
 		return s, nil
 	}
-	return Scenario{}, fmt.Errorf("%w %q%s", errUnknown, nameOrPath, cmp.Or(suggest.Hint(nameOrPath, order), "; 'lockbench list scenarios' shows them"))
+	return Scenario{}, fmt.Errorf("%w %q%s", errUnknown, nameOrPath, cmp.Or(foreign.Hint(nameOrPath, order), "; 'lockbench list scenarios' shows them"))
 }
 
 // Parse parses one scenario; errors name file. They are joined *Error.

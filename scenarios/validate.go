@@ -10,7 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -65,7 +65,7 @@ func (s Scenario) validateNames(bad faults.Problems) {
 
 func oneOf[S ~string](bad faults.Problems, path string, word S, known []S) {
 	if !slices.Contains(known, word) {
-		bad(path, "%s", suggest.Unknown(lastOf(path), word, known))
+		bad(path, "%s", foreign.Unknown(lastOf(path), word, known))
 	}
 }
 

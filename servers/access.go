@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // Access has the credentials for a user's Redis. Those in the URL take precedence. The zero value
@@ -26,7 +26,7 @@ const maxSecret = 1 << 20
 
 // ReadCA reads CA certificates from a PEM file.
 func ReadCA(path string) (*x509.CertPool, error) {
-	data, err := infile.Read(path, maxSecret)
+	data, err := foreign.Read(path, maxSecret)
 	if err != nil {
 		return nil, fmt.Errorf("CA certificate: %w", err)
 	}
@@ -41,7 +41,7 @@ func ReadCA(path string) (*x509.CertPool, error) {
 func ReadKeyPair(cert, key string) (pair tls.Certificate, err error) {
 	var pem [2][]byte
 	for i, path := range []string{cert, key} {
-		if pem[i], err = infile.Read(path, maxSecret); err != nil {
+		if pem[i], err = foreign.Read(path, maxSecret); err != nil {
 			return pair, fmt.Errorf("client certificate: %w", err)
 		}
 	}
@@ -54,7 +54,7 @@ func ReadKeyPair(cert, key string) (pair tls.Certificate, err error) {
 // ReadPassword reads a password from a file: its first line without the newline. Errors do not
 // contain it.
 func ReadPassword(path string) (string, error) {
-	data, err := infile.Read(path, maxSecret)
+	data, err := foreign.Read(path, maxSecret)
 	if err != nil {
 		return "", fmt.Errorf("password: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -179,7 +179,7 @@ func (p Program) setting() faults.Setting {
 // inRange checks that a fault is known and that its client and node exist.
 func inRange(path string, f faults.Spec, in faults.Setting) error {
 	if _, ok := faults.FindKind(f.Fault); !ok {
-		return fmt.Errorf("%s: %s", path, suggest.Unknown("fault", f.Fault, Placeable()))
+		return fmt.Errorf("%s: %s", path, foreign.Unknown("fault", f.Fault, Placeable()))
 	}
 	if f.Client < 0 || f.Client > in.Clients {
 		return fmt.Errorf("%s: client %d: must be between 0 and %d", path, f.Client, in.Clients)

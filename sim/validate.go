@@ -11,8 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -41,7 +40,7 @@ func word[S ~string](field string, word S, known []S) error {
 	if slices.Contains(known, word) {
 		return nil
 	}
-	text := suggest.Unknown(field, word, slices.DeleteFunc(slices.Clone(known), func(k S) bool { return k == "" }))
+	text := foreign.Unknown(field, word, slices.DeleteFunc(slices.Clone(known), func(k S) bool { return k == "" }))
 	if word == "" {
 		text = "the " + field + " " + text // is missing
 	}
@@ -94,7 +93,7 @@ func (t Tape) validateFaults() (err error) {
 	}
 	for _, name := range t.Bounds.Faults {
 		if _, ok := faults.FindKind(name); !ok && err == nil {
-			err = fmt.Errorf("bounds.faults: %s", suggest.Unknown("fault", name, Placeable()))
+			err = fmt.Errorf("bounds.faults: %s", foreign.Unknown("fault", name, Placeable()))
 		}
 	}
 	for i, s := range t.Schedule {
@@ -105,16 +104,16 @@ func (t Tape) validateFaults() (err error) {
 	return err
 }
 
-// ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known,
+// ReadTape reads a tape from JSON, of at most [foreign.MaxDocument] bytes. A word that is not known,
 // and a value that cannot be, is an error.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
-	text, err := io.ReadAll(io.LimitReader(r, infile.MaxDocument+1))
-	if err == nil && len(text) > infile.MaxDocument {
-		err = fmt.Errorf("larger than %d bytes", infile.MaxDocument)
+	text, err := io.ReadAll(io.LimitReader(r, foreign.MaxDocument+1))
+	if err == nil && len(text) > foreign.MaxDocument {
+		err = fmt.Errorf("larger than %d bytes", foreign.MaxDocument)
 	}
 	if err == nil {
-		err = infile.Unmarshal(text, &t)
+		err = foreign.Unmarshal(text, &t)
 	}
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -338,7 +338,7 @@ const mostOfWord = 32
 // shortened returns a recorded word, quoted if it is long, unprintable or would not read as one
 // word.
 func shortened(word string) string {
-	if word != "" && plain.Text(word) == word && !strings.ContainsAny(word, ` "`) && utf8.RuneCountInString(word) <= mostOfWord {
+	if word != "" && foreign.Text(word) == word && !strings.ContainsAny(word, ` "`) && utf8.RuneCountInString(word) <= mostOfWord {
 		return word
 	}
 	return quoted(word)
@@ -356,9 +356,9 @@ func quoted(word string) string {
 // cut shortens a text to most characters, at its end.
 func cut(text string, most int) string {
 	if r := []rune(text); len(r) > most {
-		return plain.Text(string(r[:most-3])) + "..."
+		return foreign.Text(string(r[:most-3])) + "..."
 	}
-	return plain.Text(text)
+	return foreign.Text(text)
 }
 
 // part formats a part of an answer's sentence.

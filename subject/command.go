@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // Command is how to start a child. sh executes it on the machine where the child runs.
@@ -24,7 +24,7 @@ var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 func HasPlaceholder(launch string) bool { return placeholder.MatchString(launch) }
 
 // String returns the command as one would type it, for messages: a long one without its middle.
-func (c Command) String() string { return plain.Ends(strings.TrimSpace(c.prefix()+" "+c.Exec), 200) }
+func (c Command) String() string { return foreign.Ends(strings.TrimSpace(c.prefix()+" "+c.Exec), 200) }
 
 func (c Command) prefix() string {
 	return placeholder.ReplaceAllLiteralString(c.Launch, c.Host)

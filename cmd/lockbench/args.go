@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -37,7 +37,7 @@ func oneOf(words []string) cobra.PositionalArgs {
 		}
 		err := wrongArgs(c, "takes one of "+strings.Join(words, ", "), args)
 		if len(args) == 1 {
-			err = fmt.Errorf("%w%s", err, suggest.Hint(args[0], words))
+			err = fmt.Errorf("%w%s", err, foreign.Hint(args[0], words))
 		}
 		return err
 	}
@@ -139,7 +139,7 @@ func variant(name string, groups ...string) (impls.Variant, error) {
 	v, ok := catalogue.Find(name)
 	if !ok {
 		return impls.Variant{}, fmt.Errorf("%w: unknown lock %q%s", errUsage, name,
-			cmp.Or(suggest.Hint(name, slices.Concat(lockNames(), namesOf(catalogue.Planted(), variantName), groups)), "; 'lockbench list locks' shows them"))
+			cmp.Or(foreign.Hint(name, slices.Concat(lockNames(), namesOf(catalogue.Planted(), variantName), groups)), "; 'lockbench list locks' shows them"))
 	}
 	return v, nil
 }

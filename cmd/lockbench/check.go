@@ -17,7 +17,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -175,7 +175,7 @@ func faultNotes(windows []history.Window) (notes []string) {
 		if _, known := faults.FindKind(w.Fault); !known && !unknown[w.Fault] {
 			unknown[w.Fault] = true
 			names := faults.Names(func(faults.Kind) bool { return true })
-			notes = append(notes, fmt.Sprintf("%s line %d: fault %q is not one that lockbench knows%s", results.FaultsFile, i+2, w.Fault, suggest.Hint(w.Fault, names)))
+			notes = append(notes, fmt.Sprintf("%s line %d: fault %q is not one that lockbench knows%s", results.FaultsFile, i+2, w.Fault, foreign.Hint(w.Fault, names)))
 		}
 	}
 	return notes

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/bench"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -106,12 +106,12 @@ func kindOf(compared any) string {
 // schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a
 // history. An error says where the file is cut off or wrong.
 func schemaOf(path string) (string, error) {
-	data, err := infile.Read(path, infile.MaxDocument)
+	data, err := foreign.Read(path, foreign.MaxDocument)
 	if err != nil {
 		return "", asInput(err)
 	}
 	var head struct{ Schema string }
-	if err := infile.Unmarshal(data, &head); err != nil {
+	if err := foreign.Unmarshal(data, &head); err != nil {
 		if first, _, _ := bytes.Cut(data, []byte("\n")); json.Unmarshal(first, &head) == nil && head.Schema != "" {
 			return head.Schema, nil
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
@@ -194,7 +194,7 @@ func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 	for _, name := range f.faults {
 		switch {
 		case !slices.Contains(sim.Placeable(), name):
-			return nil, fmt.Errorf("%w: --faults: unknown fault %q%s", errUsage, name, cmp.Or(suggest.Hint(name, sim.Placeable()), "; 'lockbench list faults' shows them, and "+noFaults+" means none"))
+			return nil, fmt.Errorf("%w: --faults: unknown fault %q%s", errUsage, name, cmp.Or(foreign.Hint(name, sim.Placeable()), "; 'lockbench list faults' shows them, and "+noFaults+" means none"))
 		case exhaustive && sim.IsStanding(name):
 			return nil, fmt.Errorf("%w: --faults %s: an exhaustive search cannot place what is there from the start", errUsage, name)
 		case len(live([]string{name})) == 0:

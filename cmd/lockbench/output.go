@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 )
 
@@ -34,7 +34,7 @@ func writeJSON(w io.Writer, v any, indent string) error {
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	_, err = w.Write(append(plain.JSON(data), '\n'))
+	_, err = w.Write(append(foreign.JSON(data), '\n'))
 	return err
 }
 
@@ -52,7 +52,7 @@ func aligned(out io.Writer, rows [][]string) error {
 			if i > 0 {
 				fmt.Fprint(w, "\t")
 			}
-			fmt.Fprint(w, plain.Text(cell))
+			fmt.Fprint(w, foreign.Text(cell))
 		}
 		fmt.Fprintln(w)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -79,7 +79,7 @@ func (a *app) provider(ctx context.Context, word string, real bool) (p servers.P
 	default:
 		i := slices.IndexFunc(all, func(p servers.Provider) bool { return p.Name() == word })
 		if i < 0 {
-			return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas%s", errUsage, word, strings.Join(serverWords[:], ", "), suggest.Hint(word, serverWords[:]))
+			return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas%s", errUsage, word, strings.Join(serverWords[:], ", "), foreign.Hint(word, serverWords[:]))
 		}
 		p, err = all[i], all[i].Available(ctx)
 	}

@@ -10,8 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -113,11 +112,11 @@ func (r record) write(w io.Writer, form, base string, s report.Style) error {
 	case form == "json" && r.file == "":
 		return writeJSON(w, r.value, " ")
 	case form == "json":
-		data, err := infile.Read(r.file, infile.MaxDocument)
+		data, err := foreign.Read(r.file, foreign.MaxDocument)
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(plain.JSON(data))
+		_, err = w.Write(foreign.JSON(data))
 		return err
 	}
 	return r.forms[form](w)

@@ -16,7 +16,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -168,7 +168,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 }
 
 func readTape(path string) (sim.Tape, error) {
-	file, err := infile.Open(path)
+	file, err := foreign.Open(path)
 	if err != nil {
 		return sim.Tape{}, err
 	}

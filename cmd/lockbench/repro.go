@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/repro"
 	"github.com/lockbench/lockbench/results"
@@ -79,7 +79,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	if name != everyBug {
 		b, ok := repro.Find(name)
 		if !ok {
-			return fmt.Errorf("%w: unknown bug %q%s", errUsage, name, cmp.Or(suggest.Hint(name, bugNames()), "; 'lockbench repro' lists them"))
+			return fmt.Errorf("%w: unknown bug %q%s", errUsage, name, cmp.Or(foreign.Hint(name, bugNames()), "; 'lockbench repro' lists them"))
 		}
 		wanted = []repro.Bug{b}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
@@ -242,7 +242,7 @@ func suggestCommand(root *cobra.Command, args []string) string {
 			if slices.Contains(commandNames(root), word) {
 				return ""
 			}
-			return suggest.Hint(word, commandNames(root))
+			return foreign.Hint(word, commandNames(root))
 		}
 	}
 	return ""
@@ -266,7 +266,7 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		return fmt.Errorf("%w: %s: %w%s", errUsage, c.Name(), err, suggest.Hint("--"+missing.GetSpecifiedName(), known))
+		return fmt.Errorf("%w: %s: %w%s", errUsage, c.Name(), err, foreign.Hint("--"+missing.GetSpecifiedName(), known))
 	}
 	return fmt.Errorf("%w: %s: %w", errUsage, c.Name(), err)
 }

@@ -1,10 +1,9 @@
-package beside_test
+package main
 
 import (
 	"testing"
 	"time"
 
-	"github.com/lockbench/lockbench/examples/beside"
 	"github.com/lockbench/lockbench/subject"
 )
 
@@ -13,7 +12,7 @@ func TestLocksNeedNoServerToBeDescribed(t *testing.T) {
 	want := map[string]struct{ fence, renews, lease bool }{
 		"etcd-mutex": {true, true, true}, "etcd-lease": {true, false, true}, "pg-advisory": {false, false, false}, "pg-row": {true, false, false}, "zk-lock": {true, true, true},
 	}
-	for name, make := range beside.Locks() {
+	for name, make := range locks() {
 		lock, err := make("127.0.0.1:1")(subject.Config{Key: "job", TTL: time.Second, Owner: "c1"})
 		if err != nil {
 			t.Fatal(name, err)

@@ -48,7 +48,7 @@ func shipped() []library {
 	}
 }
 
-// tool has the lockbench program, and that of examples/libraries/child.
+// tool has the lockbench program, and that of examples/libraries.
 type tool struct {
 	program, children, server string
 	measure                   time.Duration
@@ -106,7 +106,7 @@ func main() {
 	var t tool
 	record := flag.String("record", filepath.Join("examples", "trackrecord", recordFile), "the file that keeps the rows")
 	flag.StringVar(&t.program, "lockbench", "lockbench", "the program")
-	flag.StringVar(&t.children, "children", "", "the program of examples/libraries/child; without it those libraries are omitted")
+	flag.StringVar(&t.children, "children", "", "the program of examples/libraries; without it those libraries are omitted")
 	flag.StringVar(&t.server, "server", "process", "see lockbench suite --help")
 	flag.DurationVar(&t.measure, "measure", 10*time.Second, "length of each setting of the benchmark")
 	flag.Parse()

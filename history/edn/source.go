@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 // lockKey is the key of operations that name none.
@@ -32,7 +32,7 @@ type Source struct {
 // Open opens a Jepsen history file. Its header describes a mutex without a lease. The caller closes
 // the Source.
 func Open(path string) (history.Header, *Source, error) {
-	f, err := infile.Open(path)
+	f, err := foreign.Open(path)
 	if err != nil {
 		return history.Header{}, nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lockbench/lockbench/impls/wake"
+	"github.com/lockbench/lockbench/impls"
 )
 
 // waiter waits between two attempts of an Acquire.
@@ -27,13 +27,13 @@ func (l *lock) waiter(r *request) waiter {
 type bell struct {
 	lock     *lock
 	request  *request
-	listener *wake.Listener
+	listener *impls.Listener
 }
 
 func (b *bell) wait(ctx context.Context, limit time.Duration) (uint64, error) {
 	if b.listener == nil {
 		env := b.lock.env
-		b.listener = wake.Listen(ctx, env.Redis(), env.Clock, b.lock.channel(b.request.token), env.PollInterval())
+		b.listener = impls.Listen(ctx, env.Redis(), env.Clock, b.lock.channel(b.request.token), env.PollInterval())
 	}
 	return 0, b.listener.Sleep(ctx, limit)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/wake"
 )
 
 var (
@@ -55,7 +54,7 @@ func (l *hashLock) acquireWoken(ctx context.Context, mode history.Mode) (impls.G
 	if err == nil || !errors.Is(err, impls.ErrBusy) {
 		return g, err
 	}
-	ear := wake.Listen(ctx, l.env.Redis(), l.env.Clock, channel(l.env), l.env.PollInterval())
+	ear := impls.Listen(ctx, l.env.Redis(), l.env.Clock, channel(l.env), l.env.PollInterval())
 	defer ear.Close()
 	for {
 		// The reply for a hold that ends within this millisecond is 0.

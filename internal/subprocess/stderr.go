@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
 
 const maxWords = 4 << 10 // bytes of standard error that are kept
@@ -39,9 +39,9 @@ func (w *stderrTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept, in the form of [plain.Lines].
+// String returns what was kept, in the form of [foreign.Lines].
 func (w *stderrTail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return plain.Lines(strings.TrimSpace(string(w.kept)))
+	return foreign.Lines(strings.TrimSpace(string(w.kept)))
 }

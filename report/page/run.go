@@ -14,7 +14,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/verdicts"
@@ -87,7 +87,7 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 	v.charts(g)
 	v.commands(g)
 	v.data, v.Spectra = report.Clean(v.data), report.Clean(v.Spectra)
-	if text, err := infile.Read(d.File(results.ScenarioFile), infile.MaxDocument); err == nil {
+	if text, err := foreign.Read(d.File(results.ScenarioFile), foreign.MaxDocument); err == nil {
 		v.Scenario = strings.Join(report.Lines(string(text)), "\n")
 	}
 	if files != "" {

@@ -13,7 +13,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -68,7 +68,7 @@ func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	}
 	out.time.widen()
 	out.drawn = out.window.finish()
-	if f, err := infile.Open(d.File(results.CommandsFile)); err == nil {
+	if f, err := foreign.Open(d.File(results.CommandsFile)); err == nil {
 		err = errors.Join(history.ReadCommands(f, func(c history.Command) { out.command(&c) }), f.Close())
 		if err != nil {
 			return nil, err
@@ -160,7 +160,7 @@ func (g *digest) command(c *history.Command) {
 
 // loadSpectra reads the histograms of a latency log by their tags.
 func loadSpectra(path string) (map[string]*hdr.Histogram, error) {
-	text, err := infile.Read(path, maxLatencyLog)
+	text, err := foreign.Read(path, maxLatencyLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,13 +1,4 @@
-// Package wake notifies waiting clients with publications: a lock's release publishes, and waiters
-// subscribe.
-//
-// A publication is a hint, not a grant. It may be lost with a connection or come before the
-// subscription; so a [Listener] also wakes its client when the subscription begins and when the
-// connection is lost, and every sleep has a limit. A woken client asks the server again.
-//
-// The receiving goroutine belongs to the Listener; Close waits for it. It sleeps by the client's
-// clock, so that a stalled client stays asleep.
-package wake
+package impls
 
 import (
 	"context"
@@ -15,8 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/lockbench/lockbench/impls"
 )
 
 // Subscriber is the part of a Redis client that a Listener uses.
@@ -24,10 +13,17 @@ type Subscriber interface {
 	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
 }
 
-// Listener waits for publications on one channel.
+// Listener waits for the publications on one channel by which a lock's release wakes its waiters.
+//
+// A publication is a hint, not a grant. It may be lost with a connection or come before the
+// subscription; so a Listener also wakes its client when the subscription begins and when the
+// connection is lost, and every sleep has a limit. A woken client asks the server again.
+//
+// The receiving goroutine belongs to the Listener; Close waits for it. It sleeps by the client's
+// clock, so that a stalled client stays asleep.
 type Listener struct {
 	redis   Subscriber
-	clock   impls.Clock
+	clock   Clock
 	channel string
 	retry   time.Duration
 	cancel  context.CancelFunc
@@ -43,7 +39,7 @@ type Listener struct {
 
 // Listen begins to listen; it does not wait for the subscription. A lost connection is tried again
 // after retry. The listener ends with ctx or by Close, which must be called.
-func Listen(ctx context.Context, r Subscriber, clock impls.Clock, channel string, retry time.Duration) *Listener {
+func Listen(ctx context.Context, r Subscriber, clock Clock, channel string, retry time.Duration) *Listener {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Listener{redis: r, clock: clock, channel: channel, retry: retry, cancel: cancel}
 	l.done.Go(func() { l.run(ctx) })

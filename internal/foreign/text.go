@@ -1,6 +1,4 @@
-// Package plain escapes foreign text for display: names of clients, keys and tokens from files and
-// servers, and output of other processes. Reports, stories, logs and messages all use it.
-package plain
+package foreign
 
 import (
 	"bytes"

@@ -1,7 +1,12 @@
-// Package infile opens files that somebody else has written. A named pipe or a device, which could
-// block its reader or never end, is refused at once, and so is a file that is too large to be read
-// whole; errors are a *fs.PathError. It decodes JSON with the position in errors.
-package infile
+// Package foreign handles what lockbench did not make: files, text and words that somebody else
+// wrote.
+//
+// A named pipe or a device, which could block its reader or never end, is refused at once, and so
+// is a file that is too large to be read whole; errors are a *fs.PathError, and those of JSON say
+// the position. Names of clients, keys and tokens from files and servers, and output of other
+// processes, are escaped before reports, stories, logs and messages show them. For an unknown word
+// it finds the known one that a person probably meant.
+package foreign
 
 import (
 	"bytes"

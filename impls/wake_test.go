@@ -1,4 +1,4 @@
-package wake_test
+package impls_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/wake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,14 +64,14 @@ func (w *world) cut(refuse bool) {
 	w.conns, w.refuse = nil, refuse
 }
 
-func (w *world) listen(t *testing.T) *wake.Listener {
-	l := wake.Listen(t.Context(), w.client, impls.SystemClock{}, "bell", retry)
+func (w *world) listen(t *testing.T) *impls.Listener {
+	l := impls.Listen(t.Context(), w.client, impls.SystemClock{}, "bell", retry)
 	t.Cleanup(l.Close)
 	return l
 }
 
 // slept is how long a Sleep with a limit of a minute lasts.
-func slept(t *testing.T, l *wake.Listener) time.Duration {
+func slept(t *testing.T, l *impls.Listener) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	if err := l.Sleep(t.Context(), time.Minute); err != nil {
@@ -153,7 +152,7 @@ func TestCloseAtAnyTime(t *testing.T) {
 		for _, refuse := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				l := wake.Listen(t.Context(), w.client, impls.SystemClock{}, "bell", retry)
+				l := impls.Listen(t.Context(), w.client, impls.SystemClock{}, "bell", retry)
 				w.cut(refuse)
 				time.Sleep(delay)
 				l.Close()
@@ -176,7 +175,7 @@ func TestADeadClientStopsListening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.refuse = true
-		l := wake.Listen(t.Context(), w.client, dead{}, "bell", retry)
+		l := impls.Listen(t.Context(), w.client, dead{}, "bell", retry)
 		synctest.Wait() // never returns while the listener tries again and again
 		l.Close()
 	})

@@ -1,4 +1,4 @@
-package infile
+package foreign
 
 import (
 	"encoding/json"

@@ -1,6 +1,3 @@
-// Command table measures the locks of other servers beside three of Redis', and prints a Markdown
-// table: table LOCKBENCH CHILD. It takes some five minutes on two cores. LOCKBENCH and CHILD are
-// the programs, as built by go build ./cmd/lockbench and go build ./examples/beside/child.
 package main
 
 import (
@@ -16,8 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/lockbench/lockbench/examples/beside"
 )
 
 // lease is that of every run: etcd has none below two seconds.
@@ -36,22 +31,18 @@ var rows = []row{
 
 type measurer struct {
 	lockbench, child, dir string
-	servers               map[string]*beside.Server
+	servers               map[string]*Server
 	name                  int
 	mu                    sync.Mutex // guards name
 }
 
-func main() {
-	if len(os.Args) != 3 {
-		log.Fatal("table: want LOCKBENCH CHILD")
+// table measures the locks of other servers beside three of Redis'.
+func table(lockbench string) error {
+	child, err := os.Executable()
+	if err != nil {
+		return err
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(lockbench, child string) (err error) {
-	m := &measurer{lockbench: lockbench, child: child, servers: map[string]*beside.Server{}}
+	m := &measurer{lockbench: lockbench, child: child, servers: map[string]*Server{}}
 	if m.dir, err = os.MkdirTemp("", "beside-"); err != nil {
 		return err
 	}
@@ -64,7 +55,7 @@ func run(lockbench, child string) (err error) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		if m.servers[name], err = beside.Start(context.Background(), name, dir); err != nil {
+		if m.servers[name], err = Start(context.Background(), name, dir); err != nil {
 			return err
 		}
 		defer m.servers[name].Kill()

@@ -1,6 +1,6 @@
 //go:build unix
 
-package infile
+package foreign
 
 import (
 	"errors"

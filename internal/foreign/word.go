@@ -1,6 +1,4 @@
-// Package suggest finds the known word that a person probably meant by an unknown one, for error
-// messages.
-package suggest
+package foreign
 
 import (
 	"cmp"
