@@ -11,9 +11,16 @@ import (
 
 // answered limits the ghosts of a client when the server answers it: what may have begun them
 // happened before the answer, so they last a lease longer at most. A release that fits no hold is
-// one of a ghost.
+// one of a ghost. What has no answer may renew those of a re-entrant client until the next one.
 func (p *pass) answered(c *client, o *op) {
-	if o.outcome == history.Unknown || o.outcome == history.Fail {
+	switch {
+	case o.outcome == history.Unknown && p.a.header.Kind == history.Reentrant && p.haunted(c, o.call):
+		for _, i := range c.ghosts {
+			p.k.ghosts[i].to = never
+		}
+		c.asked = 0
+		return
+	case o.outcome == history.Unknown || o.outcome == history.Fail:
 		return
 	}
 	for n, i := range c.ghosts {

@@ -219,7 +219,8 @@ func (p *pass) innermost(c *client, o *op) (any *openHold) {
 	return any
 }
 
-// late notes an accepted release or extend whose hold was not possible when it was called. While
+// late notes an accepted release or extend whose hold, or for a re-entrant lock each of its client's,
+// was not possible when it was called. While
 // another operation of the client is under way, or one of unknown outcome may have begun a hold, it
 // may be about that one.
 func (p *pass) late(c *client, h *openHold, o *op) {
@@ -231,7 +232,11 @@ func (p *pass) late(c *client, h *openHold, o *op) {
 			return
 		}
 	}
-	if h == nil || p.possible(h, o.call) < o.call {
+	its := []*openHold{h}
+	if nest := p.nest(c); nest != nil {
+		its = nest
+	}
+	if h == nil || !slices.ContainsFunc(its, func(x *openHold) bool { return !x.closed && p.possible(x, o.call) >= o.call }) {
 		p.k.late[o.line] = true
 	}
 }

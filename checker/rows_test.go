@@ -89,6 +89,8 @@ func TestRules(t *testing.T) {
 
 		{name: "an extend of what is gone", head: leased, ops: "a acquire 0 1 ok\na extend 300 301 ok", want: "release-safety"},
 		{name: "but an acquire of unknown outcome may have begun it", head: reentrant, ops: "a acquire 0 1 ok token=x\na extend 150 151 lost token=x\na acquire 155 156 unknown\na extend 157 158 ok token=x"},
+		{name: "the release of a re-entry, of unknown outcome, may have renewed the hold around it", head: reentrant, ops: "a acquire 0 1 ok\na acquire 2 3 ok\na release 4 90 unknown\na extend 150 151 ok"},
+		{name: "the release of one, around which another of unknown outcome may have begun", head: reentrant, ops: "a acquire 0 1 unknown\na acquire 2 3 ok\na release 4 90 unknown\na extend 150 151 ok"},
 		{name: "an extend after the release", head: leased, ops: "a acquire 0 1 ok token=x\na release 2 3 ok token=x\na extend 4 5 ok token=x", want: "release-safety"},
 		{name: "a release of what is gone harms nobody", head: leased, ops: "a acquire 0 1 ok\na release 300 301 ok"},
 		{name: "but it ended another's", head: leased, ops: "a acquire 0 1 ok token=x\nb acquire 290 291 ok token=y\na release 300 301 ok token=x\nb release 310 311 not_held token=y", want: "release-safety"},
