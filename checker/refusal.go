@@ -29,7 +29,10 @@ func newRefusal(d *keyInput) *refusal {
 	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "no acquire ended with a refusal"),
 		until: [2]int64{math.MinInt64, math.MinInt64}, tries: latest{most: 2}}
 	if r.applies && Permits(d.a.header) > 1 {
-		r.full = d.full(0, d.holdsAgainst(history.Exclusive, func(began *op) Span { return Span{d.k.asked(began), d.k.holds.at(began.hold).possible} }))
+		off := d.a.header.ClockError // of the refused client's clock
+		r.full = d.full(0, d.holdsAgainst(history.Exclusive, func(began *op) Span {
+			return Span{d.k.asked(began) - off, plus(d.k.holds.at(began.hold).possible, off)}
+		}))
 	}
 	return r
 }
@@ -75,10 +78,10 @@ func (r *refusal) returned(o *op) {
 // permits.
 func (r *refusal) explained(o *op) bool {
 	h := r.d.a.header
-	from, to := o.call-h.ClockError, plus(o.ret, h.ClockError)
 	if Permits(h) > 1 {
-		return r.full.meets(from, to)
+		return r.full.meets(o.call, o.ret)
 	}
+	from, to := o.call-h.ClockError, plus(o.ret, h.ClockError)
 	if r.until[history.Exclusive] >= from || o.mode == history.Exclusive && r.until[history.Shared] >= from {
 		return true
 	}

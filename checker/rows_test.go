@@ -64,6 +64,11 @@ func TestRules(t *testing.T) {
 		{name: "a fault of the server met it", head: leased, ops: "b acquire 25 26 busy", faults: []history.Window{server}},
 		{name: "one of another time", head: leased, ops: "b acquire 45 46 busy", faults: []history.Window{server}, want: "linearizability refusal"},
 		{name: "votes may split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: "a acquire 4 6 busy\nb acquire 4 5 busy"},
+		{name: "by the clock of the refused, both permits may have been held", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec, ClockError: 2 * msec}, ops: `
+			a acquire 0 1 ok token=x
+			a release 9 10 ok token=x
+			c acquire 10.5 11.5 busy
+			b acquire 12 13 ok token=y`},
 		{name: "two of three permits were possible", head: history.Header{Kind: history.Semaphore, Permits: 3, Lease: 100 * msec}, ops: "a acquire 0 1 ok token=x\na acquire 2 3 ok token=y\nb acquire 4 5 busy", want: "linearizability refusal"},
 
 		{name: "a lower fence", head: leased, ops: "a acquire 0 1 ok fence=5\na release 2 3 ok\nb acquire 4 5 ok fence=4\nb release 6 7 ok", want: "linearizability fencing-order"},
