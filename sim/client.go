@@ -15,18 +15,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// pool returns a size at which no caller waits, yet not a huge one: on several masters every round
-// leaves requests without replies until the time-out.
-func (p Program) pool() int {
-	usual := upstream.NobodyWaits(false)
-	if p.Topology != impls.Independent {
-		return usual
-	}
-	const perRound = 8 // requests to one master, at least twice as many as any lock sends
-	rounds := cmp.Or(p.Timeout, 3*time.Second) / p.Poll
-	return min(usual+perRound*int(rounds), upstream.NobodyWaits(true))
-}
-
 // connBuffer is enough, in bytes, for every request and reply of a lock; a longer one is read in
 // pieces.
 const connBuffer = 1 << 10
@@ -34,9 +22,17 @@ const connBuffer = 1 << 10
 // run is the client's goroutine.
 func (c *client) run(ctx context.Context) {
 	w, p := c.world, c.world.program
+	// No caller waits for a connection, yet the pool is not huge: on several masters every round
+	// leaves requests without replies until the time-out.
+	pool := upstream.NobodyWaits(false)
+	if p.Topology == impls.Independent {
+		const perRound = 8 // requests to one master, at least twice as many as any lock sends
+		rounds := cmp.Or(p.Timeout, 3*time.Second) / p.Poll
+		pool = min(pool+perRound*int(rounds), upstream.NobodyWaits(true))
+	}
 	a := workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: p.pool(),
+		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: pool,
 	}
 	v, config := p.Variant, p.Config
 	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
@@ -157,9 +153,25 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	return cn, nil, nil
 }
 
-// at announces a moment: faults placed there are injected, and a stopped client waits.
+// at announces a moment to the driver: faults placed there are injected, and a stopped client
+// waits.
 func (c *client) at(ctx context.Context, m history.Moment, key string) error {
-	if pass := c.world.reachMoment(c, m); pass != nil {
+	w, number := c.world, c.index+1
+	var pass chan struct{} // nil if no fault may be injected there
+	w.mu.Lock()
+	if !c.recordClosed {
+		w.director.Reach(number, m)
+		e := faults.Event{Kind: faults.Moment, Client: number, Moment: m}
+		if w.director.Plan().Watches(e) {
+			pass = make(chan struct{})
+			w.wakeDriver()
+		}
+		if pass != nil || w.trace.keep {
+			c.moments = append(c.moments, &reachedMoment{e, pass})
+		}
+	}
+	w.mu.Unlock()
+	if pass != nil {
 		<-pass
 	}
 	if err := c.waitUntilRunning(); err != nil {
@@ -274,29 +286,6 @@ func (c *client) leaveMoment() {
 		close(c.blockedMoment)
 	}
 	c.blockedMoment = nil
-}
-
-// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault
-// may be injected there.
-func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.recordClosed {
-		return nil
-	}
-	w.director.Reach(c.index+1, m)
-	e := faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}
-	watched := w.director.Plan().Watches(e)
-	if !watched && !w.trace.keep {
-		return nil
-	}
-	h := &reachedMoment{Event: e}
-	c.moments = append(c.moments, h)
-	if watched {
-		h.pass = make(chan struct{})
-		w.wakeDriver()
-	}
-	return h.pass
 }
 
 // closeRecord records the client's pending operations as unfinished, and closes its record.

@@ -41,7 +41,7 @@
 //   - faults: messagefaults, serverfaults, faults, placeable (those that a search may place);
 //   - what may happen next: scheduler, strategy, walk (all schedules), tape (a schedule again);
 //   - one run: settle (what happens at one instant), driver (one event at a time), loop (clients
-//     that repeat something for ever), left (goroutines that are left), run (its beginning and its
-//     end), outcome, standstill (bubbles that never settle), simulator (what outlives a run);
+//     that repeat something for ever), run (its beginning and its end), outcome, standstill (bubbles
+//     that never settle), simulator (what outlives a run);
 //   - outside: a world outside, in which strategies of this package order the messages.
 package sim

@@ -1,47 +1,53 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/lockbench/lockbench/fakeredis"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// execute runs a request at its node. answered is false if the node replies later, or if the
-// request gets no reply of its own now.
-func (w *world) execute(q *request) (reply []byte, answered bool) {
-	if blocks := fakeredis.Blocks(q.name); (blocks || q.name == "WAIT") && !q.conn.session.InTransaction() {
-		serve := w.blockingPop
-		if q.name == "WAIT" {
-			serve = w.wait
+// execute runs a request at its node and makes its reply an event, unless a fault affects it or the
+// node replies later.
+func (w *world) execute(q *request) {
+	if q.doomed || w.noSubscribers > 0 && faults.Subscribes(q.name) {
+		w.lose(q)
+		return
+	}
+	w.noteRequest(q, false)
+	var reply []byte
+	var changes bool // it may have changed data
+	answered, blocks := true, fakeredis.Blocks(q.name)
+	switch inTransaction := q.conn.session.InTransaction(); {
+	case blocks && !inTransaction:
+		reply, answered = w.blockingPop(q)
+		changes = answered
+	case q.name == "WAIT" && !inTransaction:
+		reply, answered = w.wait(q)
+	default:
+		reply = w.perform(q.conn, q.args)
+		switch q.name {
+		case "WATCH":
+			q.conn.watches = true
+		case "UNWATCH", "EXEC", "DISCARD":
+			q.conn.watches = false
 		}
-		if reply, answered = serve(q); answered {
-			w.ran(q, reply)
-			if blocks {
-				w.changed(q)
-			}
-		}
-		return reply, answered
+		changes = resp.IsWrite(q.name) || q.name == "EXEC"
 	}
-	reply = w.perform(q.conn, q.args)
-	switch q.name {
-	case "WATCH":
-		q.conn.watches = true
-	case "UNWATCH", "EXEC", "DISCARD":
-		q.conn.watches = false
+	if answered {
+		w.ran(q, reply)
 	}
-	w.ran(q, reply)
-	if resp.IsWrite(q.name) || q.name == "EXEC" {
-		reply = append([]byte(nil), reply...)
-		w.changed(q)
+	if changes { // the replica and blocked requests learn of it
+		reply = slices.Clone(reply)
+		w.written(q.conn.server)
+		w.retryParked(q.conn.server)
 	}
-	return reply, true
-}
-
-// changed informs the replica and blocked requests that a request may have changed data.
-func (w *world) changed(q *request) {
-	w.written(q.conn.server)
-	w.retryParked(q.conn.server)
+	q.conn.seen = q.conn.server.writes
+	if answered {
+		w.answered(q, reply)
+	}
 }
 
 // blockingPop runs a command that waits for data. It takes what is there at once; while it waits,

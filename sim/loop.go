@@ -21,18 +21,16 @@ func (w *world) countBurst(c *client) {
 	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {
 		return
 	}
-	w.out.Loop = &Loop{Client: c.name, Sent: loopAfter, In: w.now() - c.burstBegan, Commands: period(c.commands)}
-}
-
-// period returns the shortest sequence that the last commands repeat.
-func period(all []history.Command) []history.Command {
+	// the shortest sequence that the last commands repeat
 	same := func(a, b history.Command) bool { return a.Name == b.Name && a.Script == b.Script && a.Node == b.Node }
-	all = all[max(0, len(all)-loopAfter):]
-	for n := 1; n <= len(all)/3; n++ {
-		last, before := all[len(all)-n:], all[len(all)-2*n:len(all)-n]
-		if slices.EqualFunc(last, before, same) {
-			return before // the earlier ones have their replies
+	last := c.commands[max(0, len(c.commands)-loopAfter):]
+	period := last[max(0, len(last)-10):]
+	for n := 1; n <= len(last)/3; n++ {
+		before := last[len(last)-2*n : len(last)-n] // these have their replies
+		if slices.EqualFunc(last[len(last)-n:], before, same) {
+			period = before
+			break
 		}
 	}
-	return all[max(0, len(all)-10):]
+	w.out.Loop = &Loop{Client: c.name, Sent: loopAfter, In: w.now() - c.burstBegan, Commands: period}
 }

@@ -60,7 +60,20 @@ func (cn *conn) send(r resp.Request) {
 		cn.answerHandshakes()
 		return
 	}
-	cn.world.enqueue(q)
+	w, c := cn.world, cn.client
+	c.sent++
+	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, cn.target() < 0), w.timeline(), w.step
+	q.command = len(c.commands)
+	c.commands = append(c.commands, commandOf(q))
+	cn.requests = append(cn.requests, q)
+	q.withheld = c.paused
+	size := 0 // about, on the wire, in bytes
+	for _, a := range q.args {
+		size += len(a) + len("$00\r\n\r\n")
+	}
+	q.held = w.onItsWay(size, &cn.sentUntil)
+	w.fresh = append(w.fresh, q)
+	w.wakeDriver()
 }
 
 // opens reports whether a command is a handshake. Handshakes are not events, because the client's
@@ -224,23 +237,6 @@ func (cn *conn) SetWriteDeadline(t time.Time) error {
 const errCut = syscall.ECONNRESET
 
 var errGone = io.EOF
-
-func (w *world) enqueue(q *request) {
-	c := q.conn.client
-	c.sent++
-	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, q.conn.target() < 0), w.timeline(), w.step
-	q.command = len(c.commands)
-	c.commands = append(c.commands, commandOf(q))
-	q.conn.requests = append(q.conn.requests, q)
-	q.withheld = c.paused
-	size := 0 // about, on the wire, in bytes
-	for _, a := range q.args {
-		size += len(a) + len("$00\r\n\r\n")
-	}
-	q.held = w.onItsWay(size, &q.conn.sentUntil)
-	w.fresh = append(w.fresh, q)
-	w.wakeDriver()
-}
 
 // enqueueReply makes a reply or a message an event. The driver calls it.
 func (w *world) enqueueReply(r *reply) {

@@ -71,7 +71,7 @@ func (w *world) sendsTo(n *node) *conn {
 func (cn *conn) sends(line string) string {
 	args := strings.Fields(line)
 	// no client sent it, so it has no record
-	cn.world.executeNow(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true})
+	cn.world.execute(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true})
 	return cn.answers()
 }
 

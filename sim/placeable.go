@@ -39,7 +39,27 @@ func (w *world) faults() []option {
 				faultsOfMessage(fault, o, long, add)
 			}
 		}
-		w.nodeFaults(fault, long, short, add)
+		kind, _ := faults.FindKind(fault)
+		for i, n := range w.lockNodes() {
+			s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
+			switch {
+			case n.down, !kind.OnNode(), kind.Promotes():
+			case kind.Does.Any(history.Kills):
+				add(lasting(s, short), name, option{})
+			case kind.Does.Any(history.HoldsRequests):
+				add(lasting(s, long), name, option{})
+			case kind.Needs("by"):
+				s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
+				add(s, name, option{})
+			default:
+				s.Node = w.role(i) + 1
+				add(s, name, option{})
+			}
+		}
+		if kind.Promotes() && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1 ||
+			kind.Does.Any(history.CutsSubscriptions) && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }) {
+			add(faults.Spec{Fault: fault}, "", option{})
+		}
 	}
 	w.placeable = out
 	return out
@@ -104,30 +124,4 @@ func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
 	}
 	add(lasting(s, long), "", o)
 	add(untilOthers(s), "", o)
-}
-
-func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
-	kind, _ := faults.FindKind(fault)
-	for i, n := range w.lockNodes() {
-		s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
-		switch {
-		case n.down, !kind.OnNode(), kind.Promotes():
-		case kind.Does.Any(history.Kills):
-			add(lasting(s, short), name, option{})
-		case kind.Does.Any(history.HoldsRequests):
-			add(lasting(s, long), name, option{})
-		case kind.Needs("by"):
-			s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
-			add(s, name, option{})
-		default:
-			s.Node = w.role(i) + 1
-			add(s, name, option{})
-		}
-	}
-	switch {
-	case kind.Promotes() && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1:
-		add(faults.Spec{Fault: fault}, "", option{})
-	case kind.Does.Any(history.CutsSubscriptions) && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }):
-		add(faults.Spec{Fault: fault}, "", option{})
-	}
 }
