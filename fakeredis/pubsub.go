@@ -100,28 +100,24 @@ func (n *Node) publish(s *Session, channel, message string) {
 		nodes = n.shard.nodes
 	}
 	for _, other := range nodes {
-		if here := other.deliver(channel, message); other == n {
+		here := 0
+		for _, cn := range other.subs.channels[channel] {
+			cn.Publish("message", channel, message)
+			here++
+		}
+		for _, pattern := range slices.Sorted(maps.Keys(other.subs.patterns)) {
+			if !matches(pattern, channel) {
+				continue
+			}
+			for _, cn := range other.subs.patterns[pattern] {
+				cn.Publish("pmessage", pattern, channel, message)
+				here++
+			}
+		}
+		if other == n {
 			s.peer.WriteInt(here)
 		}
 	}
-}
-
-// deliver queues a message at every subscribed connection of this node, and returns their number.
-func (n *Node) deliver(channel, message string) (count int) {
-	for _, cn := range n.subs.channels[channel] {
-		cn.Publish("message", channel, message)
-		count++
-	}
-	for _, pattern := range slices.Sorted(maps.Keys(n.subs.patterns)) {
-		if !matches(pattern, channel) {
-			continue
-		}
-		for _, cn := range n.subs.patterns[pattern] {
-			cn.Publish("pmessage", pattern, channel, message)
-			count++
-		}
-	}
-	return count
 }
 
 // matches reports whether a name matches a pattern of Redis, to which a slash is a character like

@@ -44,7 +44,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &world{program: p, topology: topology{nodes: nodes}, luaScripts: luaScripts{sources: map[string]string{}, digest: nodes[0].Digest},
+		w := &world{program: p, topology: topology{nodes: nodes}, sources: map[string]string{},
 			trace: trace{hash: hashStart}, past: map[uint64]*past{}}
 		w.virtual.begin()
 		for i, n := range nodes {

@@ -163,5 +163,5 @@ func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
 		return nil, err
 	}
 	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), topology: topology{nodes: nodes},
-		luaScripts: luaScripts{names: h.scripts, sources: h.sources, digest: nodes[0].Digest}, trace: trace{hash: hashStart}}, nil
+		names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, nil
 }

@@ -27,7 +27,12 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 	case out.Left != "":
 		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil, nil
 	case out.Loop != nil:
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil, nil
+		l := out.Loop
+		lines := []string{fmt.Sprintf("%s sends %d commands in %v without end:", l.Client, l.Sent, l.In.Round(time.Microsecond))}
+		for _, c := range l.Commands {
+			lines = append(lines, commandLine(c).text)
+		}
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: lines}}, nil, nil
 	}
 	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
 	v, err := checker.Check(ctx, checker.Input{Header: out.Header, Ops: history.NewSlice(out.Ops), Commands: out.Commands, Faults: out.Windows, Effects: out.Effects}, opt)

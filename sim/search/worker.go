@@ -132,25 +132,18 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob, heard func(lin
 				return &now, nil
 			}
 			heard(l)
-			if done, err := now.follow(l); done || err != nil {
-				return nil, err
+			switch {
+			case l.Begin != nil:
+				now = death{schedule: *l.Begin, prefix: l.Prefix}
+			case l.Choice != nil:
+				now.choices = append(now.choices, *l.Choice)
+			case l.Error != "":
+				return nil, errors.New(l.Error)
+			case l.Done:
+				return nil, nil
 			}
 		}
 	}
-}
-
-// follow notes what a worker says of the schedule that may kill it; done reports whether that was
-// its last line.
-func (d *death) follow(l line) (done bool, err error) {
-	switch {
-	case l.Begin != nil:
-		*d = death{schedule: *l.Begin, prefix: l.Prefix}
-	case l.Choice != nil:
-		d.choices = append(d.choices, *l.Choice)
-	case l.Error != "":
-		return true, errors.New(l.Error)
-	}
-	return l.Done, nil
 }
 
 // hears returns what notes the results of a worker, by its number.
