@@ -29,9 +29,10 @@ type Node struct {
 	shard *shard // its place in a cluster; nil: it is in none
 	reply bytes.Buffer
 	out   *bufio.Writer
-	subs  subscriptions
 	mirror
 	base time.Time // of the instants in the changes that it reports
+
+	channels, patterns listeners // who subscribes
 
 	refused string // a command that it received and does not execute as Redis does
 	lacking string // what a connection requested at its start and does without
@@ -90,7 +91,8 @@ func (n *Node) Reset(t time.Time) {
 	n.clock = Clock{Rate: 1, Since: t}
 	n.redis.SetTime(t)
 	n.base, n.mirror = t, mirror{data: Data{}}
-	n.shard, n.subs, n.refused, n.lacking = nil, subscriptions{listeners{}, listeners{}}, "", ""
+	n.channels, n.patterns = listeners{}, listeners{}
+	n.shard, n.refused, n.lacking = nil, "", ""
 	clear(n.scripts)
 }
 

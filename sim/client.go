@@ -108,49 +108,41 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: err}
 	}
+	failed := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
+	}
+	w := c.world
 	for {
-		cn, wait, err := c.connect(i)
+		w.mu.Lock()
+		server := w.serverAt(i)
 		switch {
-		case err != nil:
-			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
-		case cn != nil:
+		case c.crashed, w.gone:
+			w.mu.Unlock()
+			return failed(impls.ErrCrashed)
+		case !w.cut[cutKey{c.index, server.index}]:
+			defer w.mu.Unlock()
+			c.observe(uint64(i), bits(server.down))
+			if server.down {
+				return failed(syscall.ECONNREFUSED)
+			}
+			cn := &conn{world: w, client: c, node: i, server: server, changed: make(chan struct{}, 1)}
+			cn.session = server.NewSession(cn)
+			w.addConn(cn)
 			return cn, nil
 		}
+		turn := make(chan struct{}) // closed when a retry may succeed
+		w.dials = append(w.dials, waitingDial{w.now(), c.index, i, turn})
+		w.mu.Unlock()
 		select {
-		case <-wait:
+		case <-turn:
 		case <-ctx.Done():
-			c.world.mu.Lock()
-			c.world.dials = slices.DeleteFunc(c.world.dials, func(d waitingDial) bool { return d.turn == wait })
-			c.world.mu.Unlock()
+			w.mu.Lock()
+			w.dials = slices.DeleteFunc(w.dials, func(d waitingDial) bool { return d.turn == turn })
+			w.mu.Unlock()
 			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
-			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
+			return failed(ctx.Err())
 		}
 	}
-}
-
-// connect makes the connection, or returns an error, or returns a channel that is closed when a
-// retry may succeed.
-func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	server := w.serverAt(node)
-	switch {
-	case c.crashed, w.gone:
-		return nil, nil, impls.ErrCrashed
-	case w.cut[cutKey{c.index, server.index}]:
-		turn := make(chan struct{})
-		w.dials = append(w.dials, waitingDial{w.now(), c.index, node, turn})
-		return nil, turn, nil
-	}
-	c.observe(uint64(node), bits(server.down))
-	if server.down {
-		return nil, nil, syscall.ECONNREFUSED
-	}
-	cn := &conn{world: w, client: c, node: node, server: server, changed: make(chan struct{}, 1)}
-	cn.session = server.NewSession(cn)
-	w.addConn(cn)
-	return cn, nil, nil
 }
 
 // at announces a moment to the driver: faults placed there are injected, and a stopped client

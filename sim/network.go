@@ -55,12 +55,20 @@ func (cn *conn) send(r resp.Request) {
 	cn.last = hashArgs(args)
 	args[0] = strings.ToUpper(args[0])
 	q := &request{conn: cn, name: args[0], args: args}
-	if cn.opens(q.name) {
-		q.handshake = true
+	// Handshakes are not events, because the client's pool decides how many there are. They are
+	// answered as soon as the node can be reached, in order with the connection's other requests. When
+	// a tape is replayed, so are the commands before the connection's first command with a name that
+	// the tape knows.
+	q.handshake = upstream.Handshake(q.name)
+	if f, replays := cn.world.strategy.(*follow); replays && !cn.opened && f.commands != nil {
+		q.handshake = q.handshake || !slices.Contains(f.commands, q.name)
+	}
+	if q.handshake {
 		cn.requests = append(cn.requests, q)
 		cn.answerHandshakes()
 		return
 	}
+	cn.opened = true
 	w, c := cn.world, cn.client
 	c.sent++
 	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, cn.target() < 0), w.timeline(), w.step
@@ -75,22 +83,6 @@ func (cn *conn) send(r resp.Request) {
 	q.held = w.onItsWay(size, &cn.sentUntil)
 	w.fresh = append(w.fresh, q)
 	w.wakeDriver()
-}
-
-// opens reports whether a command is a handshake. Handshakes are not events, because the client's
-// pool decides how many there are. They are answered as soon as the node can be reached, in order
-// with the connection's other requests. When a tape is replayed, so are the commands before the
-// connection's first command with a name that the tape knows.
-func (cn *conn) opens(command string) bool {
-	if upstream.Handshake(command) {
-		return true
-	}
-	f, replays := cn.world.strategy.(*follow)
-	if replays && !cn.opened && f.commands != nil && !slices.Contains(f.commands, command) {
-		return true
-	}
-	cn.opened = true
-	return false
 }
 
 // texts returns the words of a request as strings that share their storage.

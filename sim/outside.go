@@ -81,8 +81,16 @@ func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 	if s.Step >= l.bounds.MaxSteps {
 		return faults.Turn{Held: l.index(usual.held)}, true
 	}
-	if f, ok := l.strategy.(*follow); ok && !last && f.misses(s.Step, l.options) {
-		return faults.Turn{}, false
+	if f, ok := l.strategy.(*follow); ok && !last {
+		i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == s.Step })
+		if i >= 0 {
+			due := f.choices[i]
+			_, placed := due.Fault()
+			if !placed && due.Do != (option{kind: waitForTime}).event().name() &&
+				!slices.ContainsFunc(l.options, func(o option) bool { return o.event().name() == due.Do }) {
+				return faults.Turn{}, false // the message has not arrived
+			}
+		}
 	}
 	o := l.strategy.choose(moves{step: s.Step, options: l.options, wait: l.waits < l.bounds.MaxWaits, view: l})
 	if o != usual {
@@ -98,18 +106,6 @@ func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 		return faults.Turn{Held: l.index(o.fault.event.held), Fault: o.fault.spec}, true
 	}
 	return faults.Turn{Held: l.index(o.held)}, true
-}
-
-// misses reports whether the choice that is due at a step is a message that has not arrived.
-func (f *follow) misses(step int, options []option) bool {
-	i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == step })
-	if i < 0 {
-		return false
-	}
-	if _, placed := f.choices[i].Fault(); placed || f.choices[i].Do == (option{kind: waitForTime}).event().name() {
-		return false
-	}
-	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
 // index returns the index in the scene of a message; -1 for nil.

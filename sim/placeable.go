@@ -81,12 +81,9 @@ func (w *world) place(p *placeableFault) {
 	w.director.Place(context.Background(), p.spec, faults.BySearch, m)
 }
 
-// placer adds the option that placeable returns.
-type placer func(s faults.Spec, target string, of option)
-
 // faultsOfClient lists the faults of a live client, by its number from 1; asks says that it has an
-// acquire under way.
-func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
+// acquire under way. add adds the option that placeable returns.
+func faultsOfClient(fault string, client int, asks bool, long time.Duration, add func(s faults.Spec, target string, of option)) {
 	s, name := faults.Spec{Fault: fault, Client: client}, faults.ClientName(client)
 	kind, _ := faults.FindKind(fault)
 	switch {
@@ -112,7 +109,7 @@ func untilOthers(s faults.Spec) faults.Spec {
 }
 
 // faultsOfMessage lists the faults of one message.
-func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
+func faultsOfMessage(fault string, o option, long time.Duration, add func(s faults.Spec, target string, of option)) {
 	kind, _ := faults.FindKind(fault)
 	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
 		return

@@ -112,12 +112,18 @@ func (w *world) affectsNodeOnly(o option) bool {
 		!slices.ContainsFunc(w.clients, mayHaveTimer) && !w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning)
 }
 
+// event adds an event that the scheduler released to the trace. It calls what only if lines are
+// kept.
 func (w *world) event(kind optionKind, cn *conn, content []byte, what func() string) {
 	number := uint64(0)
 	if cn != nil {
 		number = cn.number >> 16
 	}
-	w.trace.event(w.now(), kind, number, content, what)
+	now := w.now()
+	w.trace.hash = mixText(mix(w.trace.hash, uint64(now), uint64(kind), number), content)
+	if w.trace.keep {
+		w.trace.lines = append(w.trace.lines, fmt.Sprintf("%12.6f  %s", now.Seconds(), what()))
+	}
 }
 
 func (w *world) replicateOne(l *link) {

@@ -3,9 +3,11 @@ package sim
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing/synctest"
+	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -139,8 +141,14 @@ func (w *world) traceOps() {
 				cmp.Compare(x.Outcome, y.Outcome), strings.Compare(x.Token, y.Token))
 		})
 		for ; c.traced < len(c.ops); c.traced++ {
-			c.ops[c.traced].ID = uint64(c.index)*clientIDs + uint64(c.traced) + 1
-			w.trace.op(c.ops[c.traced])
+			op := &c.ops[c.traced]
+			op.ID = uint64(c.index)*clientIDs + uint64(c.traced) + 1
+			h := mix(w.trace.hash, uint64(op.Call), uint64(op.Return), uint64(op.Op)<<8|uint64(op.Outcome))
+			w.trace.hash = mixText(mixText(h, op.Token), op.Err)
+			if w.trace.keep {
+				w.trace.lines = append(w.trace.lines, fmt.Sprintf("%12.6f  %s %s %s %s", time.Duration(op.Return).Seconds(), op.Client, op.Op, op.Key,
+					strings.TrimSpace(op.Outcome.String()+" "+op.Err)))
+			}
 		}
 	}
 }
