@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alicebob/miniredis/v2/fpconv"
-	lua "github.com/yuin/gopher-lua"
-
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -225,20 +222,6 @@ func scoresAsRead(name string, args []string) []string {
 		}
 	}
 	return args
-}
-
-// checkScores refuses scores that this version of Redis writes in another way than miniredis, such
-// as 0.1, which has 17 digits, or 1e17.
-func (n *Node) checkScores(args []string) {
-	for _, member := range args[3:] {
-		f, err := n.redis.DB(0).ZScore(args[1], member)
-		if err != nil || f == math.Trunc(f) && math.Abs(f) < 1e17 {
-			continue
-		}
-		if text := luaNumber(lua.LNumber(f), toCommand); text != fpconv.Dtoa(f) {
-			n.refuse("a score of " + text)
-		}
-	}
 }
 
 func (n *Node) setError(options []string) string {

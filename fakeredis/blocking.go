@@ -137,18 +137,6 @@ func (n *Node) atOnce(s *Session, name string, args []string) {
 	s.peer.WriteRaw(string(b))
 }
 
-// waitAtOnce answers a WAIT in a transaction or a script, where it does not wait.
-func (n *Node) waitAtOnce(s *Session, args []string) {
-	switch _, _, text := waitsFor(args); {
-	case text != "":
-		s.peer.WriteError(text)
-	case s.conn == nil:
-		s.peer.WriteInt(0)
-	default:
-		s.peer.WriteInt(s.conn.Replicas())
-	}
-}
-
 // waitsFor returns for how many replicas a WAIT waits, and how long, or the text of an error.
 func waitsFor(args []string) (replicas int, most time.Duration, text string) {
 	replicas, err := strconv.Atoi(args[1])

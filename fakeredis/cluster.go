@@ -72,27 +72,25 @@ func (n *Node) cluster(s *Session, args []string) {
 	case n.shard == nil:
 		s.peer.WriteError("ERR This instance has cluster support disabled")
 	case strings.EqualFold(args[0], "SLOTS"):
-		s.peer.Block(n.shard.writeSlots)
+		// a range of slots for each node: both ends, and the node's address, port, id and an empty list
+		// of other names
+		s.peer.Block(func(w *server.Writer) {
+			w.WriteLen(len(n.shard.nodes))
+			for i, addr := range n.shard.addrs {
+				first, last := n.shard.slots(i)
+				host, port, _ := strings.Cut(addr, ":")
+				number, _ := strconv.Atoi(port) // the port of an address
+				w.WriteLen(3)
+				w.WriteInt(first)
+				w.WriteInt(last)
+				w.WriteLen(4)
+				w.WriteBulk(host)
+				w.WriteInt(number)
+				w.WriteBulk(history.ScriptDigest(addr)) // 40 digits, as ids have
+				w.WriteMapLen(0)
+			}
+		})
 	default:
 		s.peer.WriteInt(resp.Slot(args[1]))
-	}
-}
-
-// writeSlots writes a range of slots for each node: both ends, and the node's address, port, id and
-// an empty list of other names.
-func (s *shard) writeSlots(w *server.Writer) {
-	w.WriteLen(len(s.nodes))
-	for i := range s.nodes {
-		first, last := s.slots(i)
-		host, port, _ := strings.Cut(s.addrs[i], ":")
-		number, _ := strconv.Atoi(port) // the port of an address
-		w.WriteLen(3)
-		w.WriteInt(first)
-		w.WriteInt(last)
-		w.WriteLen(4)
-		w.WriteBulk(host)
-		w.WriteInt(number)
-		w.WriteBulk(history.ScriptDigest(s.addrs[i])) // 40 digits, as ids have
-		w.WriteMapLen(0)
 	}
 }

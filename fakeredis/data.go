@@ -42,32 +42,26 @@ func (n *Node) Load(d Data, t time.Time) {
 		if v.Expires != 0 && v.Expires <= own.UnixNano() {
 			continue
 		}
-		n.write(db, key, v, own)
+		switch value := v.Value.(type) { // the errors of these are those of a key of another type
+		case string:
+			_ = db.Set(key, value)
+		case map[string]string:
+			for _, f := range slices.Sorted(maps.Keys(value)) {
+				db.HSet(key, f, value[f])
+			}
+		case []string:
+			_, _ = db.Push(key, value...)
+		case map[string]bool:
+			_, _ = db.SetAdd(key, slices.Sorted(maps.Keys(value))...)
+		case map[string]float64:
+			for _, m := range slices.Sorted(maps.Keys(value)) {
+				_, _ = db.ZAdd(key, value[m], m)
+			}
+		}
+		if v.Expires != 0 {
+			db.SetTTL(key, time.Unix(0, v.Expires).Sub(own))
+		}
 		n.put(key, n.retimed(v))
-	}
-}
-
-// write gives a key of miniredis, which does not exist, a value. Its errors are those of another
-// type.
-func (n *Node) write(db *miniredis.RedisDB, key string, v *Entry, own time.Time) {
-	switch value := v.Value.(type) {
-	case string:
-		_ = db.Set(key, value)
-	case map[string]string:
-		for _, f := range slices.Sorted(maps.Keys(value)) {
-			db.HSet(key, f, value[f])
-		}
-	case []string:
-		_, _ = db.Push(key, value...)
-	case map[string]bool:
-		_, _ = db.SetAdd(key, slices.Sorted(maps.Keys(value))...)
-	case map[string]float64:
-		for _, m := range slices.Sorted(maps.Keys(value)) {
-			_, _ = db.ZAdd(key, value[m], m)
-		}
-	}
-	if v.Expires != 0 {
-		db.SetTTL(key, time.Unix(0, v.Expires).Sub(own))
 	}
 }
 

@@ -176,11 +176,25 @@ func (c *liveConn) write() {
 func (c *liveConn) advance() {
 	for len(c.requests) > 0 && !c.parked && !c.ended {
 		reply, waits, most := c.live.execute(c, c.requests[0])
-		if waits {
-			c.park(most, reply)
+		if !waits {
+			c.answer(reply)
+			continue
+		}
+		l := c.live
+		c.parked = true
+		l.waiting = append(l.waiting, c)
+		if most == 0 {
 			return
 		}
-		c.answer(reply)
+		var over *time.Timer
+		over = time.AfterFunc(most, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if c.timeout == over {
+				c.unpark(reply)
+			}
+		})
+		c.timeout = over
 	}
 }
 
@@ -197,25 +211,6 @@ func (c *liveConn) answer(reply []byte) {
 func (c *liveConn) send(b []byte) {
 	c.out = append(c.out, b...)
 	c.filled.Signal()
-}
-
-// park lets the first request wait, most at the longest, and replies to it then.
-func (c *liveConn) park(most time.Duration, inVain []byte) {
-	l := c.live
-	c.parked = true
-	l.waiting = append(l.waiting, c)
-	if most == 0 {
-		return
-	}
-	var over *time.Timer
-	over = time.AfterFunc(most, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if c.timeout == over {
-			c.unpark(inVain)
-		}
-	})
-	c.timeout = over
 }
 
 // unpark answers the first request, which has waited, and goes on with those behind it.

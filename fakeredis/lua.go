@@ -199,7 +199,17 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 		return errorTable(l, "ERR Please specify at least one argument for this redis lib call")
 	}
 	name := strings.ToUpper(args[0])
-	if text := h.refusal(name, args); text != "" {
+	text := h.node.refusal(name, args, true)
+	switch {
+	case text != "":
+	case !resp.InScripts(full(name, args)):
+		text = "ERR This Redis command is not allowed from script"
+	case h.readOnly && resp.IsWrite(name):
+		text = "ERR Write commands are not allowed from read-only scripts."
+	case h.node.misplaced(args) != "": // a script may use all slots of its node, but each command only one
+		text = "ERR Script attempted to access a non local key in a cluster node"
+	}
+	if text != "" {
 		return errorTable(l, text)
 	}
 	h.buf.Reset()
@@ -210,23 +220,6 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 		return errorTable(l, "ERR reply of "+name+" not understood: "+err.Error())
 	}
 	return v
-}
-
-// refusal returns the error for a command that the script must not call; "" for one that it may.
-func (h *luaHost) refusal(name string, args []string) string {
-	text := h.node.refusal(name, args, true)
-	switch {
-	case text != "":
-		return text
-	case !resp.InScripts(full(name, args)):
-		return "ERR This Redis command is not allowed from script"
-	case h.readOnly && resp.IsWrite(name):
-		return "ERR Write commands are not allowed from read-only scripts."
-	}
-	if h.node.misplaced(args) != "" { // a script may use all slots of its node, but each command only one
-		return "ERR Script attempted to access a non local key in a cluster node"
-	}
-	return ""
 }
 
 func errorReply(l *lua.LState) int {
@@ -261,12 +254,6 @@ type luaRandom struct{ x uint64 }
 
 func (r *luaRandom) seed(n int32) { r.x = uint64(uint32(n))<<16 | 0x330E }
 
-// next returns a number below 2^31 - 1, as lrand48 does.
-func (r *luaRandom) next() int64 {
-	r.x = (r.x*0x5DEECE66D + 0xB) & (1<<48 - 1)
-	return int64(r.x >> 17 & math.MaxInt32)
-}
-
 func (r *luaRandom) open(l *lua.LState) {
 	table, ok := l.GetGlobal("math").(*lua.LTable)
 	if !ok {
@@ -277,7 +264,9 @@ func (r *luaRandom) open(l *lua.LState) {
 		return 0
 	}))
 	table.RawSetString("random", l.NewFunction(func(l *lua.LState) int {
-		f := float64(r.next()%math.MaxInt32) / math.MaxInt32
+		r.x = (r.x*0x5DEECE66D + 0xB) & (1<<48 - 1)
+		number := int64(r.x >> 17 & math.MaxInt32) // below 2^31, as of lrand48
+		f := float64(number%math.MaxInt32) / math.MaxInt32
 		low, high := int64(1), int64(0)
 		switch l.GetTop() {
 		case 0:

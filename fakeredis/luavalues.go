@@ -33,10 +33,12 @@ type luaReply struct{ rest []byte }
 // value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok,
 // an error a table with err.
 func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
-	kind, text, err := r.line()
-	if err != nil {
-		return nil, err
+	end := bytes.IndexByte(r.rest, '\n')
+	if end < 2 {
+		return nil, fmt.Errorf("reply line %q: %w", r.rest, io.ErrUnexpectedEOF)
 	}
+	kind, text := r.rest[0], r.rest[1:end-1]
+	r.rest = r.rest[end+1:]
 	switch kind {
 	case '+':
 		return tableOf(l, "ok", string(text)), nil
@@ -45,51 +47,30 @@ func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	case ':':
 		n, err := strconv.ParseInt(string(text), 10, 64)
 		return lua.LNumber(n), err
-	case '$':
-		return r.bulk(text)
-	case '*':
-		return r.array(l, text)
+	case '$', '*':
+	default:
+		return nil, fmt.Errorf("reply type %q", kind)
 	}
-	return nil, fmt.Errorf("reply type %q", kind)
-}
-
-func (r *luaReply) line() (kind byte, text []byte, err error) {
-	end := bytes.IndexByte(r.rest, '\n')
-	if end < 2 {
-		return 0, nil, fmt.Errorf("reply line %q: %w", r.rest, io.ErrUnexpectedEOF)
-	}
-	line := r.rest[:end-1]
-	r.rest = r.rest[end+1:]
-	return line[0], line[1:], nil
-}
-
-func (r *luaReply) bulk(size []byte) (lua.LValue, error) {
-	n, err := strconv.Atoi(string(size))
-	if err != nil || n < 0 {
+	n, err := strconv.Atoi(string(text))
+	switch {
+	case err != nil || n < 0:
 		return lua.LFalse, err
-	}
-	if n+2 > len(r.rest) {
+	case kind == '*':
+		t := l.CreateTable(n, 0)
+		for range n {
+			v, err := r.value(l)
+			if err != nil {
+				return nil, err
+			}
+			t.Append(v)
+		}
+		return t, nil
+	case n+2 > len(r.rest):
 		return nil, io.ErrUnexpectedEOF
 	}
-	text := lua.LString(r.rest[:n])
+	bulk := lua.LString(r.rest[:n])
 	r.rest = r.rest[n+2:]
-	return text, nil
-}
-
-func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
-	n, err := strconv.Atoi(string(size))
-	if err != nil || n < 0 {
-		return lua.LFalse, err
-	}
-	t := l.CreateTable(n, 0)
-	for range n {
-		v, err := r.value(l)
-		if err != nil {
-			return nil, err
-		}
-		t.Append(v)
-	}
-	return t, nil
+	return bulk, nil
 }
 
 // writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null,

@@ -1,10 +1,8 @@
 package fakeredis
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -106,31 +104,6 @@ func (n *Node) put(key string, v *Entry) {
 	n.data[key] = v
 	if v.Expires != 0 && (n.soonest == 0 || v.Expires < n.soonest) {
 		n.soonest = v.Expires
-	}
-}
-
-// endLeases removes from the mirror what has expired by the node's own clock.
-func (n *Node) endLeases(own int64) {
-	if n.soonest == 0 || own < n.soonest {
-		return
-	}
-	n.soonest = 0
-	var over []string
-	for key, v := range n.data {
-		switch {
-		case v.Expires == 0:
-		case v.Expires <= own:
-			over = append(over, key)
-		case n.soonest == 0 || v.Expires < n.soonest:
-			n.soonest = v.Expires
-		}
-	}
-	slices.SortFunc(over, func(a, b string) int {
-		return cmp.Or(cmp.Compare(n.data[a].Expires, n.data[b].Expires), strings.Compare(a, b))
-	})
-	for _, key := range over {
-		n.ended = append(n.ended, changeOf(key, n.data[key], nil))
-		delete(n.data, key)
 	}
 }
 

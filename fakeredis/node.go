@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/fpconv"
 	"github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -25,9 +29,10 @@ type Node struct {
 	shard *shard // its place in a cluster; nil: it is in none
 	reply bytes.Buffer
 	out   *bufio.Writer
-	subs  subscriptions
 	mirror
 	base time.Time // of the instants in the changes that it reports
+
+	channels, patterns listeners // who subscribes
 
 	refused string // a command that it received and does not execute as Redis does
 	lacking string // what a connection requested at its start and does without
@@ -86,7 +91,8 @@ func (n *Node) Reset(t time.Time) {
 	n.clock = Clock{Rate: 1, Since: t}
 	n.redis.SetTime(t)
 	n.base, n.mirror = t, mirror{data: Data{}}
-	n.shard, n.subs, n.refused, n.lacking = nil, subscriptions{listeners{}, listeners{}}, "", ""
+	n.channels, n.patterns = listeners{}, listeners{}
+	n.shard, n.refused, n.lacking = nil, "", ""
 	clear(n.scripts)
 }
 
@@ -122,9 +128,30 @@ func (s *Session) Resp3() bool { return s.peer.Resp3 }
 
 // Tick sets the node's clock from true time, which may end leases.
 func (n *Node) Tick(t time.Time) {
-	own := n.clock.Now(t)
-	n.redis.SetTime(own)
-	n.endLeases(own.UnixNano())
+	clock := n.clock.Now(t)
+	n.redis.SetTime(clock)
+	own := clock.UnixNano()
+	if n.soonest == 0 || own < n.soonest {
+		return
+	}
+	n.soonest = 0
+	var over []string
+	for key, v := range n.data {
+		switch {
+		case v.Expires == 0:
+		case v.Expires <= own:
+			over = append(over, key)
+		case n.soonest == 0 || v.Expires < n.soonest:
+			n.soonest = v.Expires
+		}
+	}
+	slices.SortFunc(over, func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.data[a].Expires, n.data[b].Expires), strings.Compare(a, b))
+	})
+	for _, key := range over {
+		n.ended = append(n.ended, changeOf(key, n.data[key], nil))
+		delete(n.data, key)
+	}
 }
 
 // Execute runs one command at an instant and returns the bytes of its reply, valid until the next
@@ -196,8 +223,15 @@ func (n *Node) command(s *Session, name string, args []string) {
 		n.pubsub(s, args[1:])
 	case "CLUSTER":
 		n.cluster(s, args[1:])
-	case "WAIT":
-		n.waitAtOnce(s, n.asRedisReads(name, args))
+	case "WAIT": // in a transaction or a script, where it does not wait
+		switch _, _, text := waitsFor(n.asRedisReads(name, args)); {
+		case text != "":
+			s.peer.WriteError(text)
+		case s.conn == nil:
+			s.peer.WriteInt(0)
+		default:
+			s.peer.WriteInt(s.conn.Replicas())
+		}
 	case "FLUSHALL", "FLUSHDB":
 		if len(args) > 2 || len(args) == 2 && !strings.EqualFold(args[1], "SYNC") && !strings.EqualFold(args[1], "ASYNC") {
 			s.peer.WriteError("ERR syntax error")
@@ -249,7 +283,17 @@ func (n *Node) native(to *server.Peer, name string, args []string) {
 	case rotates && left > 0: // miniredis deletes a list of one element and makes a new one
 		n.redis.DB(0).SetTTL(args[1], left)
 	case name == "ZADD", name == "ZINCRBY":
-		n.checkScores(args)
+		// this version of Redis writes some scores in another way than miniredis, such as 0.1, which
+		// has 17 digits, or 1e17
+		for _, member := range args[3:] {
+			f, err := n.redis.DB(0).ZScore(args[1], member)
+			if err != nil || f == math.Trunc(f) && math.Abs(f) < 1e17 {
+				continue
+			}
+			if text := luaNumber(lua.LNumber(f), toCommand); text != fpconv.Dtoa(f) {
+				n.refuse("a score of " + text)
+			}
+		}
 	}
 }
 

@@ -75,44 +75,6 @@ func TestNodeClocks(t *testing.T) {
 	}
 }
 
-// TestNodeTransactions: EXEC runs what was queued unless a watched key has changed.
-func TestNodeTransactions(t *testing.T) {
-	start := time.Unix(1_700_000_000, 0)
-	rows := []struct {
-		name   string
-		before []string // of the connection that watches
-		other  []string // of another one
-		after  []string
-		want   string // the last reply
-		value  string
-	}{
-		{"nobody comes between", []string{"WATCH k"}, nil, []string{"MULTI", "SET k mine", "EXEC"}, "*1 +OK", "$4 mine"},
-		{"a watched key is written", []string{"WATCH k"}, []string{"SET k yours"}, []string{"MULTI", "SET k mine", "EXEC"}, "*-1", "$5 yours"},
-		{"the watch was given up", []string{"WATCH k", "UNWATCH"}, []string{"SET k yours"}, []string{"MULTI", "SET k mine", "EXEC"}, "*1 +OK", "$4 mine"},
-		{"what is queued is thrown away", nil, nil, []string{"MULTI", "SET k mine", "DISCARD"}, "+OK", "$-1"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			n := testNode(t, start)
-			s, got := n.NewSession(nil), ""
-			run := func(lines []string) {
-				for _, line := range lines {
-					got = strings.ReplaceAll(strings.TrimSpace(string(n.Execute(s, strings.Fields(line), start))), "\r\n", " ")
-				}
-			}
-			run(row.before)
-			asked(n, start, row.other...)
-			run(row.after)
-			if got != row.want {
-				t.Errorf("the last reply is %q, want %q", got, row.want)
-			}
-			if value := asked(n, start, "GET k")[0]; value != row.value {
-				t.Errorf("k is %q, want %q", value, row.value)
-			}
-		})
-	}
-}
-
 // TestCopyStaysAsItIs: commands after the copy do not change the copy, whatever the type.
 func TestCopyStaysAsItIs(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)

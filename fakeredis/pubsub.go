@@ -11,12 +11,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// subscriptions holds a node's channels and patterns. A message is an event of the connection, like
-// a reply; miniredis would run two goroutines.
-type subscriptions struct{ channels, patterns listeners }
-
 // listeners has the connections that subscribe to a channel or pattern, by its name, in order of
-// subscription.
+// subscription. A message is an event of the connection, like a reply; miniredis would run two
+// goroutines.
 type listeners map[string][]Peer
 
 func (l listeners) add(name string, cn Peer) {
@@ -43,11 +40,12 @@ func (l listeners) of(cn Peer) (names []string) {
 	return names
 }
 
-func (s subscriptions) count(cn Peer) int { return len(s.channels.of(cn)) + len(s.patterns.of(cn)) }
+// subscriptions returns how many channels and patterns a peer subscribes to.
+func (n *Node) subscriptions(p Peer) int { return len(n.channels.of(p)) + len(n.patterns.of(p)) }
 
 // Forget ends all subscriptions of a peer, whose connection is gone.
 func (n *Node) Forget(p Peer) {
-	for _, l := range []listeners{n.subs.channels, n.subs.patterns} {
+	for _, l := range []listeners{n.channels, n.patterns} {
 		for _, name := range l.of(p) {
 			l.remove(name, p)
 		}
@@ -55,19 +53,19 @@ func (n *Node) Forget(p Peer) {
 }
 
 // Subscribed reports whether a peer has a subscription.
-func (n *Node) Subscribed(p Peer) bool { return n.subs.count(p) > 0 }
+func (n *Node) Subscribed(p Peer) bool { return n.subscriptions(p) > 0 }
 
 // Subscribers returns the peers by channel, and by pattern.
 func (n *Node) Subscribers() []map[string][]Peer {
-	return []map[string][]Peer{n.subs.channels, n.subs.patterns}
+	return []map[string][]Peer{n.channels, n.patterns}
 }
 
 // subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own
 // reply.
 func (n *Node) subscribe(s *Session, name string, channels []string) {
-	set, word := n.subs.channels, strings.ToLower(name)
+	set, word := n.channels, strings.ToLower(name)
 	if word[0] == 'p' {
-		set = n.subs.patterns
+		set = n.patterns
 	}
 	change := set.remove
 	if word == "subscribe" || word == "psubscribe" {
@@ -80,7 +78,7 @@ func (n *Node) subscribe(s *Session, name string, channels []string) {
 			w.WritePushLen(3)
 			w.WriteBulk(word)
 			writeChannel(w)
-			w.WriteInt(n.subs.count(s.conn))
+			w.WriteInt(n.subscriptions(s.conn))
 		})
 	}
 	for _, c := range channels {
@@ -100,28 +98,24 @@ func (n *Node) publish(s *Session, channel, message string) {
 		nodes = n.shard.nodes
 	}
 	for _, other := range nodes {
-		if here := other.deliver(channel, message); other == n {
+		here := 0
+		for _, cn := range other.channels[channel] {
+			cn.Publish("message", channel, message)
+			here++
+		}
+		for _, pattern := range slices.Sorted(maps.Keys(other.patterns)) {
+			if !matches(pattern, channel) {
+				continue
+			}
+			for _, cn := range other.patterns[pattern] {
+				cn.Publish("pmessage", pattern, channel, message)
+				here++
+			}
+		}
+		if other == n {
 			s.peer.WriteInt(here)
 		}
 	}
-}
-
-// deliver queues a message at every subscribed connection of this node, and returns their number.
-func (n *Node) deliver(channel, message string) (count int) {
-	for _, cn := range n.subs.channels[channel] {
-		cn.Publish("message", channel, message)
-		count++
-	}
-	for _, pattern := range slices.Sorted(maps.Keys(n.subs.patterns)) {
-		if !matches(pattern, channel) {
-			continue
-		}
-		for _, cn := range n.subs.patterns[pattern] {
-			cn.Publish("pmessage", pattern, channel, message)
-			count++
-		}
-	}
-	return count
 }
 
 // matches reports whether a name matches a pattern of Redis, to which a slash is a character like
@@ -135,7 +129,7 @@ func matches(pattern, name string) bool {
 // listens returns the error for a command that a connection must not send while it is subscribed;
 // "" for one that it may.
 func (n *Node) listens(s *Session, name string) string {
-	if s.peer.Resp3 || len(n.subs.channels)+len(n.subs.patterns) == 0 || s.conn == nil || !n.Subscribed(s.conn) {
+	if s.peer.Resp3 || len(n.channels)+len(n.patterns) == 0 || s.conn == nil || !n.Subscribed(s.conn) {
 		return ""
 	}
 	switch name {
@@ -151,10 +145,10 @@ func (n *Node) pubsub(s *Session, args []string) {
 		s.peer.WriteLen(2 * (len(args) - 1))
 		for _, c := range args[1:] {
 			s.peer.WriteBulk(c)
-			s.peer.WriteInt(len(n.subs.channels[c]))
+			s.peer.WriteInt(len(n.channels[c]))
 		}
 	case sub == "CHANNELS" && len(args) < 3:
-		s.peer.WriteStrings(slices.DeleteFunc(slices.Sorted(maps.Keys(n.subs.channels)), func(c string) bool { return len(args) > 1 && !matches(args[1], c) }))
+		s.peer.WriteStrings(slices.DeleteFunc(slices.Sorted(maps.Keys(n.channels)), func(c string) bool { return len(args) > 1 && !matches(args[1], c) }))
 	default:
 		s.peer.WriteError("ERR unknown subcommand for 'pubsub'")
 	}

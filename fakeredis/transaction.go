@@ -27,33 +27,26 @@ func (n *Node) inTransaction(s *Session, name string, args []string) (done bool)
 		s.peer.WriteError("ERR WATCH inside MULTI is not allowed")
 	case name == "DISCARD":
 		s.tx = nil
-		n.unwatch(s)
+		n.changedSinceWatch(s)
 		s.peer.WriteOK()
 	case name == "EXEC":
 		s.tx = nil
-		n.exec(s, tx)
+		switch changed := n.changedSinceWatch(s); {
+		case tx.failed:
+			s.peer.WriteError("EXECABORT Transaction discarded because of previous errors.")
+		case changed:
+			s.peer.WriteRaw(string(null(s, "*-1")))
+		default:
+			s.peer.WriteLen(len(tx.queued))
+			for _, queued := range tx.queued {
+				n.run(s, strings.ToUpper(queued[0]), queued)
+			}
+		}
 	default:
 		tx.queued = append(tx.queued, args)
 		s.peer.WriteInline("QUEUED")
 	}
 	return true
-}
-
-// exec runs what was queued, unless a key that the connection watches has changed.
-func (n *Node) exec(s *Session, tx *transaction) {
-	if tx.failed {
-		n.unwatch(s)
-		s.peer.WriteError("EXECABORT Transaction discarded because of previous errors.")
-		return
-	}
-	if n.changedSinceWatch(s) {
-		s.peer.WriteRaw(string(null(s, "*-1")))
-		return
-	}
-	s.peer.WriteLen(len(tx.queued))
-	for _, args := range tx.queued {
-		n.run(s, strings.ToUpper(args[0]), args)
-	}
 }
 
 // changedSinceWatch runs an empty transaction of miniredis, which knows the watched keys; that ends
@@ -69,5 +62,3 @@ func (n *Node) changedSinceWatch(s *Session) bool {
 	s.peer.Ctx = ask.Ctx
 	return strings.HasPrefix(n.lua.buf.String(), "*-1") || strings.HasPrefix(n.lua.buf.String(), "_")
 }
-
-func (n *Node) unwatch(s *Session) { n.changedSinceWatch(s) }

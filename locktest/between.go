@@ -7,18 +7,16 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// lateCall is a call of the lock, or its background, in which a reply comes late.
-type lateCall struct {
-	name string
-	call func(cl *client) // nil: the lock calls it
-}
-
 // mostRequests is how many replies of one call are held back, one at a time.
 const mostRequests = 4
 
 // betweenRequests holds a reply back for longer than the lease, as a pause of the client does,
 // while the next client is granted the lock.
 func betweenRequests(c *trial) {
+	type lateCall struct { // a call of the lock, or its background, in which a reply comes late
+		name string
+		call func(cl *client) // nil: the lock calls it
+	}
 	calls := []lateCall{{"a.Unlock", func(cl *client) { _ = cl.release() }}}
 	if c.cfg.Traits.Extends {
 		calls = append(calls, lateCall{"a.Extend", func(cl *client) { _, _ = cl.extend() }})
@@ -30,7 +28,7 @@ func betweenRequests(c *trial) {
 		calls = nil
 	}
 	for _, l := range calls {
-		for n := 1; n <= mostRequests && c.goesOnLate(l, n); n++ {
+		for n := 1; n <= mostRequests && c.goesOnLate(l.name, l.call, n); n++ {
 		}
 	}
 	for n := 1; c.cfg.Traits.SelfRenewing && n <= mostRequests && c.releasesLate(n); n++ {
@@ -72,9 +70,9 @@ func (c *trial) heldBack(cl *client, n int, call func(cl *client)) (goOn func(),
 }
 
 // goesOnLate delays a reply of a call until the hold has ended and another client holds the lock.
-func (c *trial) goesOnLate(l lateCall, n int) bool {
+func (c *trial) goesOnLate(name string, call func(cl *client), n int) bool {
 	c.play(anew(), a.knows(), a.holds())
-	goOn, reached := c.heldBack(c.at(a), n, l.call)
+	goOn, reached := c.heldBack(c.at(a), n, call)
 	if !reached {
 		return false
 	}
@@ -84,7 +82,7 @@ func (c *trial) goesOnLate(l lateCall, n int) bool {
 	} else {
 		c.endLease()
 	}
-	c.say("reply no. %d to %s came a lease late", n, l.name)
+	c.say("reply no. %d to %s came a lease late", n, name)
 	c.play(b.holds(), b.isCut(), until(1, 2), happens("", func(*trial) { goOn() }), other.isRefused(), other.getsIn())
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 // it once missed.
 func outsideBugs() []plantedBug {
 	return []plantedBug{
-		caught("a lease is rounded to the nearest second", newTestLock(func(l *lock) { l.nearest = true }), "odd-leases", "lease of 1.4s, and the server keeps it for 1s"),
+
 		caught("names go through JSON", newTestLock(func(l *lock) { l.name = asJSON }), "names-apart", "valid UTF-8"),
 		caught("names end at a question mark", newTestLock(func(l *lock) { l.name = upTo("?") }), "names-apart", `what is before "?"`),
 		caught("names begin behind the last colon", newTestLock(func(l *lock) { l.name = behind(":") }), "names-apart", `what is behind ":"`),
@@ -46,11 +45,6 @@ func upTo(end string) func(string) string {
 
 func behind(begin string) func(string) string {
 	return func(s string) string { return s[strings.LastIndex(s, begin)+1:] }
-}
-
-// toNearest returns whole seconds, at least one.
-func toNearest(d time.Duration) time.Duration {
-	return time.Duration(max(1, math.Round(d.Seconds()))) * time.Second
 }
 
 // freshToken makes up a token for every question.

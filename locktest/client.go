@@ -269,16 +269,11 @@ func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
 	begin := cl.c.asks()
 	cl.do(cl.namedFor(mode, "Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
-	if err == nil {
-		cl.mustBeAlone(mode)
-		cl.holdsSince(begin, mode)
+	if err != nil {
+		return g, err
 	}
-	return g, err
-}
-
-// mustBeAlone checks a grant that came after a wait against who holds for certain: a client that
-// has released nothing, and whose lease runs.
-func (cl *client) mustBeAlone(mode history.Mode) {
+	// A grant that came after a wait must be alone beside who holds for certain: a client that has
+	// released nothing, and whose lease runs.
 	c := cl.c
 	now := c.asks()
 	for _, o := range c.holders(cl) {
@@ -291,6 +286,8 @@ func (cl *client) mustBeAlone(mode history.Mode) {
 			c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, c.keyEvents(cl))
 		}
 	}
+	cl.holdsSince(begin, mode)
+	return g, nil
 }
 
 // mustHold makes one attempt, which must be granted.

@@ -18,16 +18,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// exploration has the options that only Explore uses.
-type exploration struct {
-	clients   int
-	workload  string
-	faults    []string
-	maxFaults int
-	schedules int
-	replay    string
-}
-
 // The options of Explore.
 const (
 	exploreSchedules = 2000
@@ -153,7 +143,7 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 	return p, b
 }
 
-// search looks for a schedule with a violation.
+// search looks for a schedule with a violation, and fails the test with it.
 func (cfg config) search(t *testing.T, newLock factory) {
 	v := cfg.subject(t, newLock)
 	p, b := cfg.program(t, v)
@@ -166,12 +156,6 @@ func (cfg config) search(t *testing.T, newLock factory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.report(t, r)
-}
-
-// report fails the test with the violation found.
-func (cfg config) report(t *testing.T, r search.Result) {
-	t.Helper()
 	for _, w := range r.Warnings {
 		t.Log(w)
 	}
@@ -180,9 +164,14 @@ func (cfg config) report(t *testing.T, r search.Result) {
 	switch {
 	case r.First != nil:
 		again := "the tape cannot be written"
-		file, err := writeTape(t.Name(), r.Tape)
+		dir := filepath.Join("testdata", "locktest") // beside the test's other files
+		file := filepath.Join(dir, url.PathEscape(strings.TrimSuffix(t.Name(), "/schedules"))+".tape")
+		err := os.MkdirAll(dir, 0o777)
 		if err == nil {
-			again = fmt.Sprintf("run it again: locktest.Explore(t, newLock, locktest.Replay(%q))", file)
+			err = os.WriteFile(file, []byte(r.Tape.String()), 0o666)
+		}
+		if err == nil {
+			again = fmt.Sprintf("run it again: locktest.Explore(t, newLock, locktest.Replay(%q))", filepath.ToSlash(file))
 		}
 		t.Errorf("%s broken (%s) in schedule %d:\n%s\n%s", r.First.Property, r.First.Cause, r.First.Schedule, strings.Join(r.First.Steps, "\n"), again)
 		if err != nil {
@@ -198,16 +187,6 @@ func (cfg config) report(t *testing.T, r search.Result) {
 		t.Logf("%d schedules, no violation; not counted: %s", r.Schedules, r.Exceptions())
 		tellNever(t, r.NeverReached)
 	}
-}
-
-// writeTape writes a tape beside the test's other files.
-func writeTape(test string, tape sim.Tape) (string, error) {
-	dir := filepath.Join("testdata", "locktest")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, url.PathEscape(strings.TrimSuffix(test, "/schedules"))+".tape")
-	return filepath.ToSlash(file), os.WriteFile(file, []byte(tape.String()), 0o666)
 }
 
 // replay runs one schedule.

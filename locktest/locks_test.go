@@ -18,14 +18,6 @@ import (
 const (
 	luaRelease = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 	luaExtend  = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
-
-	luaReleaseBegins = `if string.sub(redis.call('get', KEYS[1]) or '', 1, #ARGV[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
-
-	luaRenewMissing = `
-local v = redis.call('get', KEYS[1])
-if v and v ~= ARGV[1] then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`
 )
 
 var errGone = errors.New("the hold is gone")
@@ -69,38 +61,38 @@ type lock struct {
 	deaf          bool // ignores the end of a context
 	busyOnError   bool
 	keepsToken    bool // after a release, and takes it for a hold
-	leaks         bool // a goroutine per hold
-	chatty        int  // number of extra requests
-	eternal       bool // a request continues after its context has ended, and its grant is renewed
-	outlives      bool // only a successful release stops the watchdog
-	clockToken    bool // the token is the time in milliseconds
-	endedCtx      bool // releases under the context of the acquire
-	getThenDel    bool
-	expireApart   bool // a second command sets the lease
-	wholeLease    bool // the watchdog renews when the lease has ended
-	frail         bool // the watchdog ends at the first error
-	wholeSeconds  bool // sends seconds with a fraction
-	twicePanics   bool // a second Unlock
-	undoesBlind   bool // an acquire without an answer deletes the key, whoever holds it
-	renewsMissing bool // a renewal takes a key that is gone for its own, and a release does not wait for one under way
-	narrowLease   bool // the lease is sent in 32 bits
-	forgetful     bool // a refusal replaces the token
-	renewsApart   bool // the watchdog compares in one request and extends in another
-	readsLease    bool // takes the lock when the key has no time left to live
-	steals        bool // takes the lock in the last hundredth of a lease
-	patient       bool // TryLock waits for half a lease
-	leavesLate    bool // sends no release in the last fifth of a lease
-	leaksOnError  bool // a goroutine for each acquire that failed
-	replyIsBusy   bool // whatever the server answers but OK is a refusal
-	replyIsFree   bool // and of a release, success
-	deafRequest   bool // an acquire goes on behind its context
-	hopeful       bool // a time-out is a grant
-	fallsBack     bool // deletes when the server does not know the script
-	insistsOnDel  bool // deletes when the release failed
-	begins        bool // a release compares how the value begins
-	stuck         bool // a Close waits for ever
-	nearest       bool // rounds to the nearest second
-	renewsFor     time.Duration
+
+	chatty       int  // number of extra requests
+	eternal      bool // a request continues after its context has ended, and its grant is renewed
+	outlives     bool // only a successful release stops the watchdog
+	clockToken   bool // the token is the time in milliseconds
+	endedCtx     bool // releases under the context of the acquire
+	getThenDel   bool
+	expireApart  bool // a second command sets the lease
+	wholeLease   bool // the watchdog renews when the lease has ended
+	frail        bool // the watchdog ends at the first error
+	wholeSeconds bool // sends seconds with a fraction
+	twicePanics  bool // a second Unlock
+	undoesBlind  bool // an acquire without an answer deletes the key, whoever holds it
+
+	narrowLease  bool // the lease is sent in 32 bits
+	forgetful    bool // a refusal replaces the token
+	renewsApart  bool // the watchdog compares in one request and extends in another
+	readsLease   bool // takes the lock when the key has no time left to live
+	steals       bool // takes the lock in the last hundredth of a lease
+	patient      bool // TryLock waits for half a lease
+	leavesLate   bool // sends no release in the last fifth of a lease
+	leaksOnError bool // a goroutine for each acquire that failed
+	replyIsBusy  bool // whatever the server answers but OK is a refusal
+	replyIsFree  bool // and of a release, success
+	deafRequest  bool // an acquire goes on behind its context
+	hopeful      bool // a time-out is a grant
+	fallsBack    bool // deletes when the server does not know the script
+	insistsOnDel bool // deletes when the release failed
+
+	stuck bool // a Close waits for ever
+
+	renewsFor time.Duration
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -134,8 +126,7 @@ func (l *lock) ttl() time.Duration {
 	switch {
 	case l.narrowLease:
 		d = time.Duration(uint32(d.Milliseconds())&(1<<31-1)) * time.Millisecond
-	case l.nearest:
-		d = toNearest(d)
+
 	case l.seconds:
 		d = (d + time.Second - 1) / time.Second * time.Second
 	case l.truncate:
@@ -268,9 +259,7 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	l.token, l.ctx = token, ctx
 	l.mu.Unlock()
-	if l.leaks {
-		go func() { select {} }()
-	}
+
 	if l.renew && !l.eternal {
 		l.arm(ctx)
 	}
@@ -355,8 +344,7 @@ func (l *lock) watch(ctx context.Context, token string) {
 			err = l.cas(ctx, luaExtend, token, l.renewsFor.Milliseconds())
 		case l.resurrects:
 			err = l.Redis.Set(ctx, l.key(), token, l.ttl()).Err()
-		case l.renewsMissing:
-			err = l.cas(ctx, luaRenewMissing, token, l.ttl().Milliseconds())
+
 		case l.renewsApart:
 			if err = l.owns(ctx, token); err == nil {
 				err = l.Redis.PExpire(ctx, l.key(), l.ttl()).Err()
@@ -417,9 +405,7 @@ func (l *lock) disarm() {
 	l.mu.Unlock()
 	if stop != nil {
 		stop()
-		if !l.renewsMissing {
-			l.wg.Wait()
-		}
+		l.wg.Wait()
 	}
 }
 
@@ -474,11 +460,7 @@ func (l *lock) end(ctx context.Context, token string) error {
 		}
 		return l.Redis.Del(ctx, l.key()).Err()
 	}
-	script := luaRelease
-	if l.begins {
-		script = luaReleaseBegins
-	}
-	err := l.cas(ctx, script, token)
+	err := l.cas(ctx, luaRelease, token)
 	var reply redis.Error
 	switch {
 	case l.fallsBack && redis.HasErrorPrefix(err, "NOSCRIPT"), l.insistsOnDel && err != nil && !errors.Is(err, errGone):

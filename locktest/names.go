@@ -31,22 +31,8 @@ var alike = []pair{
 	{"1" + longName, "2" + longName, "the last 2,000 bytes"},
 }
 
-// separators are characters at which a lock may split a name.
+// separators are characters at which a lock may split a name, or which it may clean away.
 const separators = " \t\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`|~"
-
-// separated returns pairs of names that are one to a lock that uses only a part of a name, or
-// cleans it.
-func separated(separator string) []pair {
-	s := separator
-	return []pair{
-		{"x" + s + "1", "x" + s + "2", fmt.Sprintf("what is before %q", s)},
-		{"1" + s + "x", "2" + s + "x", fmt.Sprintf("what is behind %q", s)},
-		{"x", "x" + s, fmt.Sprintf("trimming of %q", s)},
-		{"a" + s + "b", "ab", fmt.Sprintf("%q left out", s)},
-		{"a" + s + "b", "a_b", fmt.Sprintf("%q replaced", s)},
-		{"a" + s + s + "b", "a" + s + "b", fmt.Sprintf("%q repeated, as in a path that is cleaned", s)},
-	}
-}
 
 // exactly are whole names that collide under 32-bit FNV-1a only without a prefix.
 var exactly = []pair{
@@ -112,8 +98,13 @@ func (c *trial) holdSeparated(a, b *client) {
 		}
 	}
 	pairs := []pair{{"\xff", "\xfe", "what is valid UTF-8"}}
-	for _, separator := range strings.Split(separators, "") {
-		pairs = append(pairs, separated(separator)...)
+	for _, s := range strings.Split(separators, "") {
+		pairs = append(pairs, pair{"x" + s + "1", "x" + s + "2", fmt.Sprintf("what is before %q", s)},
+			pair{"1" + s + "x", "2" + s + "x", fmt.Sprintf("what is behind %q", s)},
+			pair{"x", "x" + s, fmt.Sprintf("trimming of %q", s)},
+			pair{"a" + s + "b", "ab", fmt.Sprintf("%q left out", s)},
+			pair{"a" + s + "b", "a_b", fmt.Sprintf("%q replaced", s)},
+			pair{"a" + s + s + "b", "a" + s + "b", fmt.Sprintf("%q repeated, as in a path that is cleaned", s)})
 	}
 	for _, p := range pairs {
 		hold(a, p.a, p.b, p.how)

@@ -49,41 +49,29 @@ func (c *trial) oddLease(a *client, d time.Duration) {
 		return
 	}
 	c.clear()
-	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
-		c.oddWait(d)
+	if c.cfg.Waits && !c.cfg.Traits.FromAsking { // it is granted after a wait
+		c.leave()
+		c.at(w, withLease(d))
+		c.play(holder.holds(), w.waits(), pass(1, 5), holder.releases())
+		if waits := c.at(w).pending; waits.result() == nil { // or else a matter of other rules
+			c.at(w).dies()
+			c.mustEnd(c.at(w), d, waits.at, c.at(w).named("Lock")+", which had waited,")
+		}
 		c.clear()
 	}
-	if c.cfg.Traits.Extends {
-		c.oddExtend(d)
+	if c.cfg.Traits.Extends { // it begins anew
+		c.leave()
+		a := c.at("a", withLease(d))
+		a.mustHold(exclusive)
+		time.Sleep(c.cfg.least(d) / 2)
+		begin := time.Now()
+		if _, err := a.extend(); err != nil {
+			c.errorf("a holds with a lease of %v, of which half has passed, and a.Extend: %v", d, err)
+			return
+		}
+		a.dies()
+		c.mustEnd(a, d, begin, "Extend")
 	}
-}
-
-// oddWait has a lease granted to a client that waited for it.
-func (c *trial) oddWait(d time.Duration) {
-	c.leave()
-	c.at(w, withLease(d))
-	c.play(holder.holds(), w.waits(), pass(1, 5), holder.releases())
-	waits := c.at(w).pending
-	if waits.result() != nil {
-		return // a matter of other rules
-	}
-	c.at(w).dies()
-	c.mustEnd(c.at(w), d, waits.at, c.at(w).named("Lock")+", which had waited,")
-}
-
-// oddExtend has a lease begin anew.
-func (c *trial) oddExtend(d time.Duration) {
-	c.leave()
-	a := c.at(a, withLease(d))
-	a.mustHold(exclusive)
-	time.Sleep(c.cfg.least(d) / 2)
-	begin := time.Now()
-	if _, err := a.extend(); err != nil {
-		c.errorf("a holds with a lease of %v, of which half has passed, and a.Extend: %v", d, err)
-		return
-	}
-	a.dies()
-	c.mustEnd(a, d, begin, "Extend")
 }
 
 func withLease(d time.Duration) func(*impls.Env) { return func(e *impls.Env) { e.Lease = d } }

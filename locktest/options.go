@@ -40,7 +40,14 @@ type config struct {
 	noVirtual bool
 	wrong     []string // invalid options
 
-	explore exploration
+	explore struct { // what only Explore uses
+		clients   int
+		workload  string
+		faults    []string
+		maxFaults int
+		schedules int
+		replay    string
+	}
 }
 
 // seen is what a lock shows by its methods and when it is used, besides what is promised of it.

@@ -15,7 +15,8 @@ import (
 func ownership() []rule {
 	return []rule{
 		{"excludes", "A holder keeps others out until it releases, whoever starts or closes, and then the next client gets in.", nil, play(repeat(2,
-			a.holds(), b.isRefused(), starts(), b.isRefused(), a.releases(), b.holds(), a.isRefused(), b.releases()))},
+			a.holds(), b.isRefused(), happens("another client was started and closed", func(c *trial) { c.client("late").close() }),
+			b.isRefused(), a.releases(), b.holds(), a.isRefused(), b.releases()))},
 		{"release-needs-a-hold", "A client without a hold can neither release nor extend: both return ErrNotHeld, and the holder keeps the lock.", nil, play(
 			a.holds(), b.cannotRelease(impls.ErrNotHeld), b.cannotExtend(impls.ErrNotHeld, impls.ErrUnsupported), other.isRefused(), a.releases())},
 		{"release-once", "A second release returns ErrNotHeld and changes nothing.", nil, play(
@@ -198,7 +199,8 @@ func (c *trial) endLease() {
 // lateExtend: a refused extend must neither take the lock nor move the end of another client's
 // lease.
 func lateExtend(c *trial) {
-	for _, ends := range []step{a.lapses(), cleared()} {
+	cleared := happens("the keys were deleted", func(c *trial) { c.clear() })
+	for _, ends := range []step{a.lapses(), cleared} {
 		c.play(anew(), a.holds(), ends, b.holds(), b.isCut(), pass(1, 2), a.triesToExtend(), other.getsIn(), other.releases())
 	}
 	for _, free := range []bool{false, true} {

@@ -18,9 +18,6 @@ type channelLock struct {
 	owned
 
 	late bool // bug: does not try again when it has subscribed (redisson/redisson#1763)
-	// bug: a waiter gives a key that has no expiry one, also a key that is gone by then
-	// (oaeproject/Hilary#793)
-	repairs bool
 }
 
 const luaFree = `
@@ -31,15 +28,7 @@ return 1`
 
 func (l *channelLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:free"} }
 
-func (l *channelLock) TryLock(ctx context.Context) (bool, error) {
-	ok, err := l.takes(ctx, l.keys()[0])
-	if err == nil && !ok && l.repairs {
-		if left, _ := l.Redis.PTTL(ctx, l.keys()[0]).Result(); left < 0 {
-			err = l.Redis.Set(ctx, l.keys()[0], "repaired", l.TTL).Err()
-		}
-	}
-	return ok, err
-}
+func (l *channelLock) TryLock(ctx context.Context) (bool, error) { return l.takes(ctx, l.keys()[0]) }
 
 func (l *channelLock) Lock(ctx context.Context) error {
 	if ok, err := l.TryLock(ctx); ok || err != nil {

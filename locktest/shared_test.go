@@ -187,7 +187,7 @@ func sleeping(m *modal)    { m.sleeps = true }
 func noDowngrade(m *modal) { instead(&m.read, "w and w ~= ARGV[3]", "w") }
 
 // Its bugs.
-func leaks(m *modal) { m.unread = `return 1` }                              // a reader that leaves stays for its lease
+
 func blind(m *modal) { m.unread = `redis.call('del', KEYS[1])` + m.unread } // an RUnlock frees the write side as well
 func shortens(m *modal) {
 	instead(&m.read, "if redis.call('pttl', KEYS[2]) < tonumber(ARGV[2])", "if true")

@@ -269,11 +269,6 @@ func (p who) isSilent() step {
 	return p.does("", func(cl *client) { cl.c.mustBeSilent(cl, cl.c.mark) })
 }
 
-// starts makes one more client, and closes it.
-func starts() step {
-	return happens("another client was started and closed", func(c *trial) { c.client("late").close() })
-}
-
 // fromNow sets the mark: the instant from which the next limit counts.
 func fromNow() step { return happens("", func(c *trial) { c.mark = time.Now() }) }
 
@@ -310,9 +305,6 @@ func settled() step { return happens("", (*trial).settle) }
 
 // deleted deletes the keys of a hold, as an operator or an eviction does.
 func deleted() step { return happens("the keys were deleted", (*trial).deleteKeys) }
-
-// cleared deletes the keys that there are.
-func cleared() step { return happens("the keys were deleted", func(c *trial) { c.clear() }) }
 
 // anew ends all clients and deletes what they have left.
 func anew() step {

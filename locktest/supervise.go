@@ -81,23 +81,19 @@ func (s *supervisor) fallBack(names []string) {
 	case s.real != "":
 		s.remarks = append(s.remarks, fmt.Sprintf("%d rules are checked in real time, on the embedded server: %s", len(rest), s.real))
 	default:
-		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on the embedded server: %s", s.hung, why(stacks, s.hung)))
+		why := "" // the time of a bubble did not advance
+		if len(s.hung) > 0 {
+			why = "it waits for something outside the bubble, or never stops:\n" + stacks[s.hung[0]]
+		}
+		for _, n := range slices.Backward(s.hung) {
+			if strings.Contains(stacks[n], "sync.(*Mutex).Lock") || strings.Contains(stacks[n], "sync.(*RWMutex)") {
+				why = upstream.MutexOf("the lock", stacks[n]) + " keeps a mutex while it waits for time or the network, and virtual time stands still:\n" + stacks[n]
+			}
+		}
+		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on the embedded server: %s", s.hung, why))
 	}
 	s.seen = nil // what virtual time showed may be little
 	s.drive(wall, rest)
-}
-
-// why says what kept the time of a bubble from advancing.
-func why(stacks map[string]string, hung []string) string {
-	for _, n := range hung {
-		if strings.Contains(stacks[n], "sync.(*Mutex).Lock") || strings.Contains(stacks[n], "sync.(*RWMutex)") {
-			return upstream.MutexOf("the lock", stacks[n]) + " keeps a mutex while it waits for time or the network, and virtual time stands still:\n" + stacks[n]
-		}
-	}
-	if len(hung) == 0 {
-		return ""
-	}
-	return "it waits for something outside the bubble, or never stops:\n" + stacks[hung[0]]
 }
 
 // drive has workers check rules until every rule has a result. A worker that ended is replaced.
@@ -271,20 +267,16 @@ func startWorker(t *testing.T, jobText string, take func(message) bool) (err err
 	if errors.Is(err, errEnough) {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", cmp.Or(err, p.Err(), errors.New("it ended early")), firstStack(p.LastWords()))
+	words := p.LastWords() // of a panic, to the end of the stack of the goroutine that panicked
+	if head, stacks, ok := strings.Cut(words, "\n\ngoroutine "); ok && strings.HasPrefix(words, "panic: ") {
+		first, _, _ := strings.Cut(stacks, "\n\n")
+		words = head + "\n\ngoroutine " + first
+	}
+	return fmt.Errorf("%w\n%s", cmp.Or(err, p.Err(), errors.New("it ended early")), words)
 }
 
 // errEnough ends a worker that is of no more use.
 var errEnough = errors.New("enough")
-
-// firstStack cuts the report of a panic behind the stack of the goroutine that panicked.
-func firstStack(words string) string {
-	if head, stacks, ok := strings.Cut(words, "\n\ngoroutine "); ok && strings.HasPrefix(words, "panic: ") {
-		first, _, _ := strings.Cut(stacks, "\n\n")
-		return head + "\n\ngoroutine " + first
-	}
-	return words
-}
 
 // sameTest returns the command that runs this test binary again with one subtest only. Flags that
 // the test defines are needed there, too.

@@ -193,12 +193,6 @@ func (c *trial) holders(but *client) []*client {
 // lock that does nothing. A constructor that refuses counts as well.
 const aGrant = "a grant"
 
-func (c *trial) could(fault string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reached.Could(fault)
-}
-
 func (c *trial) did(thing string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

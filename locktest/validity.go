@@ -7,25 +7,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// stated is a call after which a lock states until when it holds.
-type stated struct {
-	name string
-	come step                                 // before replies are slow
-	call func(a *client) (impls.Grant, error) // with slow replies
-}
-
-// statements are the calls of a lock that state a validity.
-func (c *trial) statements() []stated {
-	all := []stated{{"TryLock", settled(), func(cl *client) (impls.Grant, error) { return cl.try(exclusive) }}}
-	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
-		all = append(all, stated{"Lock, which had waited,", settled(), c.grantedAfterWait})
-	}
-	if c.cfg.Traits.Extends { // a validity may add up
-		all = append(all, stated{"Extend", repeat(1, a.holds(), a.triesToExtend(), a.triesToExtend()), (*client).extend})
-	}
-	return all
-}
-
 // grantedAfterWait lets a client wait for the lock and returns its grant.
 func (c *trial) grantedAfterWait(cl *client) (impls.Grant, error) {
 	c.play(holder.holds())
@@ -46,8 +27,20 @@ var errNotWaited = errors.New("it did not wait")
 // validUntil: when a reply arrives that took a time, the lease has been going on for that time at
 // least.
 func validUntil(c *trial) {
+	type stated struct { // a call after which a lock states until when it holds
+		name string
+		come step                                 // before replies are slow
+		call func(a *client) (impls.Grant, error) // with slow replies
+	}
+	all := []stated{{"TryLock", settled(), func(cl *client) (impls.Grant, error) { return cl.try(exclusive) }}}
+	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
+		all = append(all, stated{"Lock, which had waited,", settled(), c.grantedAfterWait})
+	}
+	if c.cfg.Traits.Extends { // a validity may add up
+		all = append(all, stated{"Extend", repeat(1, a.holds(), a.triesToExtend(), a.triesToExtend()), (*client).extend})
+	}
 	judged := false
-	for _, s := range c.statements() {
+	for _, s := range all {
 		// a lock may give up a request that takes a part of the lease
 		for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 {
 			c.play(anew(), a.knows(), s.come)
@@ -56,26 +49,20 @@ func validUntil(c *trial) {
 			g, err := s.call(cl)
 			returned := time.Now()
 			cl.wires.slow(0)
-			if err == nil {
-				c.mustBeValid(s.name, g, returned, slow)
-				judged = true
-				break
+			if err != nil {
+				continue
 			}
+			// a lock may report a loss, and state no instant
+			if end := returned.Add(c.lease - slow + c.slack); g.ValidUntil.After(end) && !g.ValidUntil.Equal(impls.UntilLost) {
+				c.errorf("replies took %v, a.%s returned, and a.ValidUntil is %v after that, of a lease of %v", slow, s.name, g.ValidUntil.Sub(returned), c.lease)
+			}
+			judged = true
+			break
 		}
 	}
 	c.untilFailed()
 	if !judged {
 		c.cannotJudge("the lock gives up every request whose reply takes a time that could be told from none")
-	}
-}
-
-// mustBeValid compares the validity of a grant with the latest end that its lease can have.
-func (c *trial) mustBeValid(call string, g impls.Grant, returned time.Time, slow time.Duration) {
-	if g.ValidUntil.Equal(impls.UntilLost) { // it may report a loss, and state no instant
-		return
-	}
-	if end := returned.Add(c.lease - slow + c.slack); g.ValidUntil.After(end) {
-		c.errorf("replies took %v, a.%s returned, and a.ValidUntil is %v after that, of a lease of %v", slow, call, g.ValidUntil.Sub(returned), c.lease)
 	}
 }
 

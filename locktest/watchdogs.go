@@ -20,16 +20,15 @@ func watchdogs() []rule {
 		{"one-of-two", "A client that holds two locks and releases or loses one goes on renewing the other.", watched, oneOfTwo},
 		{"slow-renewals", "A watchdog keeps the lock though replies are slow, and ValidUntil is never later than the end of the lease on the server.", watched, slowRenewals},
 		{"renewed-again", "A holder that entered again is renewed after an inner release, and in its next hold.", all(reentrant, watched), play(
-			a.holds(), a.holds(), a.releases(), keeps(3), a.releases(), secondHold(), a.holds(), a.holds(), a.releases(), keeps(3), a.releases(), b.holds())},
+			a.holds(), a.holds(), a.releases(), keeps(3), a.releases(),
+			happens("hold no. 2", func(c *trial) { c.story = nil }),
+			a.holds(), a.holds(), a.releases(), keeps(3), a.releases(), b.holds())},
 		{"loss-in-time", "A client that reaches no server knows that its hold is lost before another client is granted the lock.", all(watched, leased, tellsLoss), lossInTime},
 		{"released-at-once", "A release right after the acquire stops the watchdog.", nil, play(
 			repeat(50, a.holds(), a.releases()), settled(), fromNow(), b.findsFree(), a.isSilent(), where(leased, b.dies(), leaseOver(), next.holds()))},
 		{"gave-up-unrenewed", "An acquire that was cancelled renews nothing.", watched, gaveUpUnrenewed},
 	}
 }
-
-// secondHold is for messages.
-func secondHold() step { return happens("hold no. 2", func(c *trial) { c.story = nil }) }
 
 // keeps asks n times in three quarters of a lease each for a lock that a holds and renews.
 func keeps(n int) step {
@@ -225,20 +224,16 @@ func oneOfTwo(c *trial) {
 		} else {
 			c.say("it has released %s", shortened(first.env.Key))
 		}
-		c.mustStay(second.env.Key)
-	}
-}
-
-// mustStay asks for a lock that another client holds and renews, for more than two leases.
-func (c *trial) mustStay(name string) {
-	cl := c.at(other)
-	l, err := cl.lockOf(name)
-	c.must(err)
-	for i := range 3 {
-		time.Sleep(c.lease*3/4 + c.slack/4)
-		if _, err := l.try(exclusive); !cl.refusal(err) {
-			c.errorf("%s; %d quarters of a lease later %s: %s, want a refusal", c.sofar(), 3*(i+1), l.call("TryLock"), cl.outcome(err))
-			return
+		// the other is asked for, for more than two leases
+		cl := c.at(other)
+		l, err := cl.lockOf(second.env.Key)
+		c.must(err)
+		for i := range 3 {
+			time.Sleep(c.lease*3/4 + c.slack/4)
+			if _, err := l.try(exclusive); !cl.refusal(err) {
+				c.errorf("%s; %d quarters of a lease later %s: %s, want a refusal", c.sofar(), 3*(i+1), l.call("TryLock"), cl.outcome(err))
+				break
+			}
 		}
 	}
 }

@@ -8,21 +8,21 @@ func wildBugs() []plantedBug {
 		caught("two names share a local count", newStriped(), "names-apart", "each of another name"),
 		caught("no release ever works", func(c Config) (any, error) { return &packedLock{owned: base(c)}, nil }, "excludes", "a.Unlock failed (a holds"),
 		caught("no release ever works, and each says that it did", func(c Config) (any, error) { return &packedLock{owned: base(c), says: true}, nil }, "excludes", "a releases): refused"),
-		caught("a heart beats for who was refused", func(c Config) (any, error) { return &beatLock{Config: c}, nil }, "renews-own", ""),
+
 		caught("a writer asks ten readers", byModes(tenAsked(), modeTrying), "many-readers", "the leases of the dead have ended, and one reads"),
 		caught("one lost lock ends the renewal of all", newPooled(false, true), "one-of-two", "were deleted"),
 		caught("an ended context is a release", bent(bentLock{releases: politeRelease}), "context-ended", "a.Unlock under a context that had ended answered nil"),
 		caught("64 refusals are a grant", bent(bentLock{waits: sixtyFour}), "waits-long", "w.Lock succeeded while"),
-		caught("the lease is what the context has left", bent(bentLock{tries: shortenedLease}), "odd-leases", "of which 19 twentieths have passed"),
+
 		caught("an error is a grant", bent(bentLock{tries: errorIsGrant}), "busy-is-busy", "granted"),
 		caught("a refusal strips the lease", bent(bentLock{tries: stripsLease}), "lease-ends", "is not granted the lock within ten leases"),
 		caught("the loser overwrites the winner's deadline", bent(bentLock{tries: overwrites}), "lost-release", ""),
 		caught("a key that is gone is an error", bent(bentLock{tries: crashesOnFree}), "released-between", "redis: nil"),
-		caught("a release deletes whatever is there", bent(bentLock{releases: stopDeletes}), "late-release", "deleted by a.Unlock (DEL job)"),
+
 		caught("a client that starts deletes all holds", startFlushes, "excludes", "another client was started and closed"),
-		caught("a hold ends with the hour", hourly, "odd-leases", "b.TryLock succeeded"),
+
 		caught("a waiter sleeps until its context ends", bent(bentLock{waits: sleepsOn}), "waits", "b is not granted the lock"),
-		caught("an error locks the object for ever", around(func(l *lock) any { return &staysLocked{lock: l} }), "second-attempt", "in use"),
+
 		caught("a word of the script is no owner", func(c Config) (any, error) { return &reservedWord{plain{base(c)}}, nil }, "reserved-words", `called "free" holds`),
 		caught("a waiter and an extend count in whole seconds", around(func(l *lock) any { return secondsLater{l} }), "odd-leases", "which had waited"),
 		caught("a reader that was refused is counted", byModes(countedReaders(luaCountRefused), modeBoth), "refused-reader", "r may not read"),

@@ -146,51 +146,6 @@ func (l *packedLock) Unlock(ctx context.Context) error {
 	return err
 }
 
-// beatLock has a heart that beats for the client, not for the hold (rq/rq#1707).
-type beatLock struct {
-	Config
-	held bool
-	stop chan struct{}
-}
-
-func (l *beatLock) TryLock(ctx context.Context) (bool, error) {
-	ok, err := l.Redis.SetNX(ctx, l.Key, l.Owner, l.TTL).Result()
-	if l.stop == nil && err == nil {
-		l.stop = make(chan struct{})
-		go l.beat(l.stop) // bug: also when it was refused
-	}
-	l.held = ok
-	return ok, err
-}
-
-func (l *beatLock) beat(stop chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(l.TTL / 3):
-			l.Redis.PExpire(context.Background(), l.Key, l.TTL) // bug: whoever holds
-		}
-	}
-}
-
-func (l *beatLock) Close() error {
-	if l.stop != nil {
-		close(l.stop)
-		l.stop = nil
-	}
-	return nil
-}
-
-func (l *beatLock) Unlock(ctx context.Context) error {
-	if !l.held {
-		return errGone
-	}
-	l.held = false
-	_ = l.Close()
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.Owner))
-}
-
 // bentLock is a correct lock in which functions replace what they name.
 type bentLock struct {
 	*lock
@@ -253,16 +208,6 @@ func sixtyFour(ctx context.Context, l *lock) error {
 	return err
 }
 
-// shortened gives its lease no more time than the context of the acquire has left.
-func shortenedLease(ctx context.Context, l *lock) (bool, error) {
-	whole := l.TTL
-	defer func() { l.TTL = whole }()
-	if end, ok := ctx.Deadline(); ok {
-		l.TTL = min(whole, max(time.Until(end), time.Millisecond))
-	}
-	return l.TryLock(ctx)
-}
-
 // errorIsGrant takes an exception for a grant (sibson/redbeat#208).
 func errorIsGrant(ctx context.Context, l *lock) (bool, error) {
 	ok, err := l.TryLock(ctx)
@@ -321,18 +266,10 @@ func crashesOnFree(ctx context.Context, l *lock) (bool, error) {
 	return false, nil
 }
 
-// stopDeletes releases by DEL what it was refused (rq/rq#1914).
-func stopDeletes(ctx context.Context, l *lock) error { return l.Redis.Del(ctx, l.key()).Err() }
-
 // startFlushes deletes all locks when a client starts (huey#308).
 func startFlushes(c Config) (any, error) {
 	c.Redis.Del(context.Background(), c.Key)
 	return &lock{Config: c, name: itself}, nil
-}
-
-// hourly has the hour in its key, so a hold ends with it.
-func hourly(c Config) (any, error) {
-	return &lock{Config: c, name: func(s string) string { return s + time.Now().UTC().Format(":2006-01-02T15") }}, nil
 }
 
 // sleepsOn waits for a message that is not always sent, and returns the plain error of its context.
@@ -342,27 +279,6 @@ func sleepsOn(ctx context.Context, l *lock) error {
 	}
 	<-ctx.Done()
 	return ctx.Err()
-}
-
-// staysLocked does not unlock its mutex when a request fails.
-type staysLocked struct {
-	*lock
-	busy bool
-}
-
-var errInUse = errors.New("the lock object is in use")
-
-func (l *staysLocked) TryLock(ctx context.Context) (bool, error) {
-	if l.busy {
-		return false, errInUse
-	}
-	l.busy = true
-	ok, err := l.lock.TryLock(ctx)
-	if err != nil {
-		return ok, err // bug: busy stays
-	}
-	l.busy = false
-	return ok, nil
 }
 
 // reservedWord takes a value that is a word of its scripts for none, and its owner's name for a

@@ -75,7 +75,9 @@ func (w *wires) set(change func()) {
 // arm sets or ends a fault.
 func (w *wires) arm(fault string, comes bool, change func()) {
 	if comes {
-		w.c.could(fault)
+		w.c.mu.Lock()
+		w.c.reached.Could(fault)
+		w.c.mu.Unlock()
 	}
 	w.set(change)
 }
@@ -170,40 +172,6 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	return c, nil
 }
 
-// handling is what happens to one request.
-type handling struct {
-	hang, loseRequest, loseReply bool
-	last                         bool // the client dies when the server has executed it
-	spins                        bool
-}
-
-// next counts a request and decides what happens to it.
-func (w *wires) next(n *node) (f handling) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sent++
-	if w.loseRequests > 0 {
-		w.loseRequests--
-		w.c.did(lostRequest)
-		f.loseRequest = true
-	} else if w.loseNext > 0 {
-		w.loseNext--
-		w.c.did(lostReply)
-		f.loseReply = true
-	}
-	if w.countTo > 0 {
-		w.countTo--
-		if f.last = w.countTo == 0; f.last {
-			w.c.did(lastRequest)
-		}
-	}
-	w.sick(n, hanging, losing)
-	f.hang = w.ill[n] == hanging
-	f.loseReply = f.loseReply || w.ill[n] == losing
-	f.spins = w.spins()
-	return f
-}
-
 // sick counts that a client has met an ailment of a node. The caller holds w.mu.
 func (w *wires) sick(n *node, with ...ailment) {
 	if slices.Contains(with, w.ill[n]) {
@@ -257,15 +225,34 @@ func (c *wire) Write(b []byte) (int, error) {
 	if !c.note(b) {
 		return c.Conn.Write(b)
 	}
-	f := c.all.next(c.node)
-	if f.spins {
-		time.Sleep(c.all.c.lease / 100) // lets time advance, so that the call can end
+	w := c.all
+	w.mu.Lock()
+	w.sent++
+	var losesRequest, losesReply bool
+	if w.loseRequests > 0 {
+		w.loseRequests--
+		w.c.did(lostRequest)
+		losesRequest = true
+	} else if w.loseNext > 0 {
+		w.loseNext--
+		w.c.did(lostReply)
+		losesReply = true
 	}
-	if f.hang {
+	last := w.countTo == 1
+	if w.countTo = max(w.countTo-1, 0); last {
+		w.c.did(lastRequest)
+	}
+	w.sick(c.node, hanging, losing)
+	how, spins := w.ill[c.node], w.spins()
+	w.mu.Unlock()
+	if spins {
+		time.Sleep(w.c.lease / 100) // lets time advance, so that the call can end
+	}
+	if how == hanging {
 		return len(b), nil
 	}
-	c.lost.Store(f.loseReply || f.last || f.loseRequest)
-	if f.loseRequest {
+	c.lost.Store(losesReply || how == losing || last || losesRequest)
+	if losesRequest {
 		_ = c.Conn.Close()
 		return len(b), nil
 	}
@@ -276,12 +263,12 @@ func (c *wire) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	// the client dies when the server has executed the request; a connection closed meanwhile needs
 	// no reply
-	if f.last {
+	if last {
 		select {
 		case <-c.arrived:
 		case <-time.After(time.Second):
 		}
-		c.all.cutAll()
+		w.cutAll()
 	}
 	return n, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -83,13 +82,6 @@ func workerJob(t *testing.T) *job {
 		t.Fatalf("%s: %v", jobEnv, err)
 	}
 	return &j
-}
-
-// endWithParent ends a worker whose parent has ended, and with it the worker's input. It ends the
-// process, because a rule that hangs can't be ended otherwise and nobody is left to do it.
-func endWithParent() {
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(1)
 }
 
 // toParent writes a message for the process that started this one.
@@ -314,8 +306,14 @@ func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
 	c := newTrial(in.id(r), in.make, in.cfg, nil)
 	c.slack = realSlack
 	if in.job.World == redisServer {
-		c.nodes, c.key = realNodes(in.t, in.job.Servers, db), fmt.Sprint(keyName, "-", db)
-		for _, n := range c.nodes { // of what an earlier check left; the servers are the kit's own
+		c.key = fmt.Sprint(keyName, "-", db)
+		for _, group := range in.job.Servers {
+			n := realNode(in.t, group[0], db)
+			for _, replica := range group[1:] {
+				n.replicas = append(n.replicas, realNode(in.t, replica, db))
+			}
+			c.nodes = append(c.nodes, n)
+			// of what an earlier check left; the servers are the kit's own
 			if err := n.admin.FlushDB(context.Background()).Err(); err != nil {
 				c.note("empty the database of %s: %v", c.key, err)
 			}

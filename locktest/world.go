@@ -70,19 +70,7 @@ func startServers(t *testing.T, cfg config) [][]string {
 // databases is how many rules can share a server, each with its own database.
 const databases = 256
 
-// realNodes connects to a database of running servers.
-func realNodes(t *testing.T, addrs [][]string, db int) []*node {
-	t.Helper()
-	out := make([]*node, len(addrs))
-	for i, group := range addrs {
-		out[i] = realNode(t, group[0], db)
-		for _, replica := range group[1:] {
-			out[i].replicas = append(out[i].replicas, realNode(t, replica, db))
-		}
-	}
-	return out
-}
-
+// realNode connects to a database of a running server.
 func realNode(t *testing.T, addr string, db int) *node {
 	t.Helper()
 	n := &node{addr: addr, dial: func(ctx context.Context) (net.Conn, error) {

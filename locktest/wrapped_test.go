@@ -92,16 +92,16 @@ type timedLock struct {
 	*lock
 	until time.Time
 
-	fromReply  bool // bug: counts from the reply
-	plain      bool // bug: extends whatever key is there
-	hopes      bool // bug: counts the lease anew when an extend was refused
-	adds       bool // bug: adds a lease to what is left
-	apart      bool // bug: compares in one request and extends in another
-	movesFirst bool // bug: moves the end and compares then
-	local      bool // bug: trusts its own deadline, and extends whatever key is there
-	sums       bool // bug: adds a lease to the validity
-	ahead      bool // bug: counts the lease anew before it asks
-	rounds     bool // to whole milliseconds, down
+	fromReply bool // bug: counts from the reply
+	plain     bool // bug: extends whatever key is there
+	hopes     bool // bug: counts the lease anew when an extend was refused
+	adds      bool // bug: adds a lease to what is left
+	apart     bool // bug: compares in one request and extends in another
+
+	local  bool // bug: trusts its own deadline, and extends whatever key is there
+	sums   bool // bug: adds a lease to the validity
+	ahead  bool // bug: counts the lease anew before it asks
+	rounds bool // to whole milliseconds, down
 }
 
 func (l *timedLock) TryLock(ctx context.Context) (bool, error) {
@@ -146,11 +146,7 @@ func (l *timedLock) Extend(ctx context.Context) (err error) {
 		if err = l.owns(ctx, l.token); err == nil {
 			err = l.Redis.PExpire(ctx, l.key(), l.TTL).Err()
 		}
-	case l.movesFirst:
-		var got string
-		if got, err = l.Redis.GetEx(ctx, l.key(), l.TTL).Result(); err == nil && got != l.token {
-			err = errGone
-		}
+
 	case l.adds:
 		left := l.Redis.PTTL(ctx, l.key()).Val()
 		err = l.cas(ctx, luaExtend, l.token, (left + l.TTL).Milliseconds())

@@ -15,18 +15,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// pool returns a size at which no caller waits, yet not a huge one: on several masters every round
-// leaves requests without replies until the time-out.
-func (p Program) pool() int {
-	usual := upstream.NobodyWaits(false)
-	if p.Topology != impls.Independent {
-		return usual
-	}
-	const perRound = 8 // requests to one master, at least twice as many as any lock sends
-	rounds := cmp.Or(p.Timeout, 3*time.Second) / p.Poll
-	return min(usual+perRound*int(rounds), upstream.NobodyWaits(true))
-}
-
 // connBuffer is enough, in bytes, for every request and reply of a lock; a longer one is read in
 // pieces.
 const connBuffer = 1 << 10
@@ -34,9 +22,17 @@ const connBuffer = 1 << 10
 // run is the client's goroutine.
 func (c *client) run(ctx context.Context) {
 	w, p := c.world, c.world.program
+	// No caller waits for a connection, yet the pool is not huge: on several masters every round
+	// leaves requests without replies until the time-out.
+	pool := upstream.NobodyWaits(false)
+	if p.Topology == impls.Independent {
+		const perRound = 8 // requests to one master, at least twice as many as any lock sends
+		rounds := cmp.Or(p.Timeout, 3*time.Second) / p.Poll
+		pool = min(pool+perRound*int(rounds), upstream.NobodyWaits(true))
+	}
 	a := workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: p.pool(),
+		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: pool,
 	}
 	v, config := p.Variant, p.Config
 	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
@@ -112,54 +108,62 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: err}
 	}
+	failed := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
+	}
+	w := c.world
 	for {
-		cn, wait, err := c.connect(i)
+		w.mu.Lock()
+		server := w.serverAt(i)
 		switch {
-		case err != nil:
-			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
-		case cn != nil:
+		case c.crashed, w.gone:
+			w.mu.Unlock()
+			return failed(impls.ErrCrashed)
+		case !w.cut[cutKey{c.index, server.index}]:
+			defer w.mu.Unlock()
+			c.observe(uint64(i), bits(server.down))
+			if server.down {
+				return failed(syscall.ECONNREFUSED)
+			}
+			cn := &conn{world: w, client: c, node: i, server: server, changed: make(chan struct{}, 1)}
+			cn.session = server.NewSession(cn)
+			w.addConn(cn)
 			return cn, nil
 		}
+		turn := make(chan struct{}) // closed when a retry may succeed
+		w.dials = append(w.dials, waitingDial{w.now(), c.index, i, turn})
+		w.mu.Unlock()
 		select {
-		case <-wait:
+		case <-turn:
 		case <-ctx.Done():
-			c.world.mu.Lock()
-			c.world.dials = slices.DeleteFunc(c.world.dials, func(d waitingDial) bool { return d.turn == wait })
-			c.world.mu.Unlock()
+			w.mu.Lock()
+			w.dials = slices.DeleteFunc(w.dials, func(d waitingDial) bool { return d.turn == turn })
+			w.mu.Unlock()
 			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
-			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
+			return failed(ctx.Err())
 		}
 	}
 }
 
-// connect makes the connection, or returns an error, or returns a channel that is closed when a
-// retry may succeed.
-func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	server := w.serverAt(node)
-	switch {
-	case c.crashed, w.gone:
-		return nil, nil, impls.ErrCrashed
-	case w.cut[cutKey{c.index, server.index}]:
-		turn := make(chan struct{})
-		w.dials = append(w.dials, waitingDial{w.now(), c.index, node, turn})
-		return nil, turn, nil
-	}
-	c.observe(uint64(node), bits(server.down))
-	if server.down {
-		return nil, nil, syscall.ECONNREFUSED
-	}
-	cn := &conn{world: w, client: c, node: node, server: server, changed: make(chan struct{}, 1)}
-	cn.session = server.NewSession(cn)
-	w.addConn(cn)
-	return cn, nil, nil
-}
-
-// at announces a moment: faults placed there are injected, and a stopped client waits.
+// at announces a moment to the driver: faults placed there are injected, and a stopped client
+// waits.
 func (c *client) at(ctx context.Context, m history.Moment, key string) error {
-	if pass := c.world.reachMoment(c, m); pass != nil {
+	w, number := c.world, c.index+1
+	var pass chan struct{} // nil if no fault may be injected there
+	w.mu.Lock()
+	if !c.recordClosed {
+		w.director.Reach(number, m)
+		e := faults.Event{Kind: faults.Moment, Client: number, Moment: m}
+		if w.director.Plan().Watches(e) {
+			pass = make(chan struct{})
+			w.wakeDriver()
+		}
+		if pass != nil || w.trace.keep {
+			c.moments = append(c.moments, &reachedMoment{e, pass})
+		}
+	}
+	w.mu.Unlock()
+	if pass != nil {
 		<-pass
 	}
 	if err := c.waitUntilRunning(); err != nil {
@@ -274,29 +278,6 @@ func (c *client) leaveMoment() {
 		close(c.blockedMoment)
 	}
 	c.blockedMoment = nil
-}
-
-// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault
-// may be injected there.
-func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.recordClosed {
-		return nil
-	}
-	w.director.Reach(c.index+1, m)
-	e := faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}
-	watched := w.director.Plan().Watches(e)
-	if !watched && !w.trace.keep {
-		return nil
-	}
-	h := &reachedMoment{Event: e}
-	c.moments = append(c.moments, h)
-	if watched {
-		h.pass = make(chan struct{})
-		w.wakeDriver()
-	}
-	return h.pass
 }
 
 // closeRecord records the client's pending operations as unfinished, and closes its record.

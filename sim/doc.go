@@ -31,17 +31,15 @@
 // Where to look, from the ground up; no file uses what stands above it:
 //
 //   - world: what a run consists of (world, client, conn, node, option, Outcome), no behaviour;
-//   - parts that know no other: time, trace, tokens, scripts, obstacles (of the network), topology
-//     (which node is whose primary);
+//   - parts that know no other: time, trace, tokens, topology (which node is whose primary);
 //   - what is run: program, and validate (which reads and checks a tape);
 //   - connections and their messages: alias, record (what is kept of them), event (their names),
-//     batch, network, client;
+//     network, client;
 //   - nodes, which are those of package fakeredis: node, effects (what changed data), state (of
-//     everything, for a search that visits each once), replication, blocking, execute;
+//     everything, for a search that visits each once), replication, execute;
 //   - faults: messagefaults, serverfaults, faults, placeable (those that a search may place);
 //   - what may happen next: scheduler, strategy, walk (all schedules), tape (a schedule again);
-//   - one run: settle (what happens at one instant), driver (one event at a time), loop (clients
-//     that repeat something for ever), left (goroutines that are left), run (its beginning and its
-//     end), outcome, standstill (bubbles that never settle), simulator (what outlives a run);
+//   - one run: settle (what happens at one instant), driver (one event at a time), run (its beginning
+//     and its end), outcome, standstill (bubbles that never settle), simulator (what outlives a run);
 //   - outside: a world outside, in which strategies of this package order the messages.
 package sim

@@ -20,9 +20,11 @@ func (w *world) drive() {
 		if len(options) == 0 {
 			over := w.over()
 			w.mu.Unlock()
-			if over || !w.waitForActivity() {
+			left := w.program.Horizon - w.now()
+			if over || left <= 0 {
 				return
 			}
+			w.waitAtMost(left)
 			alone = false
 			continue
 		}
@@ -83,14 +85,3 @@ func (w *world) choose(options []option) option {
 
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
-
-// waitForActivity lets time pass until something happens; it returns false if the horizon is
-// reached first.
-func (w *world) waitForActivity() bool {
-	left := w.program.Horizon - w.now()
-	if left <= 0 {
-		return false
-	}
-	w.waitAtMost(left)
-	return true
-}

@@ -28,6 +28,13 @@ func (l acquires) Acquire(ctx context.Context, _ history.Mode) (impls.Grant, err
 func (acquires) Release(context.Context) error { return nil }
 func (acquires) Close() error                  { return nil }
 
+// acting returns a lock that does something to acquire, and grants everything.
+func acting(name string, do func(ctx context.Context, env impls.Env) error) impls.Variant {
+	return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
+		return acquires{do: func(ctx context.Context) error { return do(ctx, env) }}, nil
+	}}
+}
+
 // leavesEnv marks a process of tests that leaves goroutines behind.
 const leavesEnv = "LOCKBENCH_TEST_LEAVES"
 
@@ -75,10 +82,7 @@ func TestEndlessLoop(t *testing.T) {
 			h := New(nil)
 			t.Cleanup(h.Close)
 			h.endlessAfter = row.after
-			v := impls.Variant{Name: "endless", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
-				return acquires{do: func(ctx context.Context) error { return row.do(ctx, env) }}, nil
-			}}
-			p := DefaultProgram(v)
+			p := DefaultProgram(acting("endless", row.do))
 			p.Clients, p.Config.Ops, p.Load = 1, 1, "hot"
 			out, err := h.Schedule(p, ByDefault{}, Bounds{}, false)
 			if err != nil {

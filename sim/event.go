@@ -43,11 +43,20 @@ func (e event) message() string {
 	if e.held != nil {
 		return e.way()
 	}
-	name, nth := "message", e.nth
-	if e.request != nil {
-		name, nth = e.request.name, e.request.nth()
+	if e.request == nil {
+		return e.conn.String() + " message#" + strconv.Itoa(e.nth)
 	}
-	return e.conn.String() + " " + name + "#" + strconv.Itoa(nth)
+	// Its number, from 1, among its client's requests of that name to that node; those of one
+	// instant are ordered by content.
+	all, nth := e.conn.client.commands, 1
+	own := all[e.request.command]
+	for i, c := range all {
+		if i != e.request.command && c.Name == own.Name && c.Node == own.Node &&
+			cmp.Or(cmp.Compare(c.Sent, own.Sent), slices.Compare(c.Args, own.Args), cmp.Compare(i, e.request.command)) < 0 {
+			nth++
+		}
+	}
+	return e.conn.String() + " " + e.request.name + "#" + strconv.Itoa(nth)
 }
 
 // way identifies the message among those of one step, by client, node and rank.
@@ -62,20 +71,6 @@ func (e event) way() string {
 	return fmt.Sprintf("%s#%d", where, e.rank+1)
 }
 
-// nth returns the request's number, from 1, among its client's requests of that name to that node;
-// those of one instant are ordered by content.
-func (q *request) nth() int {
-	all, n := q.conn.client.commands, 1
-	own := all[q.command]
-	for i, c := range all {
-		if i != q.command && c.Name == own.Name && c.Node == own.Node &&
-			cmp.Or(cmp.Compare(c.Sent, own.Sent), slices.Compare(c.Args, own.Args), cmp.Compare(i, q.command)) < 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // request returns the request that is delivered or answered; nil for a message to a subscriber.
 func (o option) request() *request {
 	if o.kind == deliverRequest {
@@ -84,28 +79,28 @@ func (o option) request() *request {
 	return o.conn.replies[0].request
 }
 
-// byContent compares the contents of two messages of a kind. Messages to subscribers come before
-// replies.
-func byContent(a, b option) int {
-	q, r := a.request(), b.request()
-	switch {
-	case q != nil && r != nil:
-		return slices.Compare(q.args, r.args)
-	case q == nil && r == nil:
-		return bytes.Compare(a.conn.replies[0].bytes, b.conn.replies[0].bytes)
-	case q == nil:
-		return -1
-	}
-	return 1
-}
-
-// inOrder orders the messages between one client and one node by kind and content, and ranks them.
+// inOrder orders the messages between one client and one node by kind and content, messages to
+// subscribers before replies, and ranks them.
 func inOrder(messages []option) {
 	if len(messages) < 2 {
 		return
 	}
 	slices.SortStableFunc(messages, func(a, b option) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), byContent(a, b), cmp.Compare(a.ready, b.ready))
+		if a.kind != b.kind {
+			return cmp.Compare(a.kind, b.kind)
+		}
+		content := 0
+		switch q, r := a.request(), b.request(); {
+		case q != nil && r != nil:
+			content = slices.Compare(q.args, r.args)
+		case q == nil && r == nil:
+			content = bytes.Compare(a.conn.replies[0].bytes, b.conn.replies[0].bytes)
+		case q == nil:
+			content = -1
+		default:
+			content = 1
+		}
+		return cmp.Or(content, cmp.Compare(a.ready, b.ready))
 	})
 	for i := 1; i < len(messages); i++ {
 		if messages[i].kind == messages[i-1].kind {
@@ -124,32 +119,6 @@ func (o option) owner() int {
 		return o.conn.client.index
 	}
 	return MaxClients
-}
-
-// appendContent appends the content of a request, for the trace.
-func (q *request) appendContent(to []byte) []byte {
-	to = append(to, q.name...)
-	for i, arg := range q.args[1:] {
-		if i > 0 {
-			to = append(to, 0)
-		}
-		to = append(to, arg...)
-	}
-	return to
-}
-
-// String describes a request in a trace.
-func (q *request) String() string {
-	c := commandOf(q)
-	return fmt.Sprintf("%s %s %v", q.conn, c.Name, c.Args)
-}
-
-// String describes a reply in a trace.
-func (r *reply) String() string {
-	if r.request == nil {
-		return fmt.Sprintf("%s message %s", r.conn, replyText(r.bytes))
-	}
-	return fmt.Sprintf("%s %s: %s", r.conn, r.request.name, replyText(r.bytes))
 }
 
 // name makes the name: fault, target, length. Few of the placeable faults need it. message formats

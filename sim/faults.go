@@ -29,7 +29,7 @@ func (w *world) newDirector() *faults.Director {
 // there already.
 func (w *world) began(f *faults.Fault) {
 	if moment := f.Window().Moment; moment != faults.BySearch {
-		w.trace.event(w.now(), placeFault, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
+		w.event(placeFault, nil, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
 	}
 	// a standing one is in the tape's program, not in the schedule
 	if w.trace.keep && !f.Standing() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/fakeredis"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/internal/upstream"
@@ -54,29 +55,34 @@ func (cn *conn) send(r resp.Request) {
 	cn.last = hashArgs(args)
 	args[0] = strings.ToUpper(args[0])
 	q := &request{conn: cn, name: args[0], args: args}
-	if cn.opens(q.name) {
-		q.handshake = true
+	// Handshakes are not events, because the client's pool decides how many there are. They are
+	// answered as soon as the node can be reached, in order with the connection's other requests. When
+	// a tape is replayed, so are the commands before the connection's first command with a name that
+	// the tape knows.
+	q.handshake = upstream.Handshake(q.name)
+	if f, replays := cn.world.strategy.(*follow); replays && !cn.opened && f.commands != nil {
+		q.handshake = q.handshake || !slices.Contains(f.commands, q.name)
+	}
+	if q.handshake {
 		cn.requests = append(cn.requests, q)
 		cn.answerHandshakes()
 		return
 	}
-	cn.world.enqueue(q)
-}
-
-// opens reports whether a command is a handshake. Handshakes are not events, because the client's
-// pool decides how many there are. They are answered as soon as the node can be reached, in order
-// with the connection's other requests. When a tape is replayed, so are the commands before the
-// connection's first command with a name that the tape knows.
-func (cn *conn) opens(command string) bool {
-	if upstream.Handshake(command) {
-		return true
-	}
-	f, replays := cn.world.strategy.(*follow)
-	if replays && !cn.opened && f.commands != nil && !slices.Contains(f.commands, command) {
-		return true
-	}
 	cn.opened = true
-	return false
+	w, c := cn.world, cn.client
+	c.sent++
+	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, cn.target() < 0), w.timeline(), w.step
+	q.command = len(c.commands)
+	c.commands = append(c.commands, commandOf(q))
+	cn.requests = append(cn.requests, q)
+	q.withheld = c.paused
+	size := 0 // about, on the wire, in bytes
+	for _, a := range q.args {
+		size += len(a) + len("$00\r\n\r\n")
+	}
+	q.held = w.onItsWay(size, &cn.sentUntil)
+	w.fresh = append(w.fresh, q)
+	w.wakeDriver()
 }
 
 // texts returns the words of a request as strings that share their storage.
@@ -225,23 +231,6 @@ const errCut = syscall.ECONNRESET
 
 var errGone = io.EOF
 
-func (w *world) enqueue(q *request) {
-	c := q.conn.client
-	c.sent++
-	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, q.conn.target() < 0), w.timeline(), w.step
-	q.command = len(c.commands)
-	c.commands = append(c.commands, commandOf(q))
-	q.conn.requests = append(q.conn.requests, q)
-	q.withheld = c.paused
-	size := 0 // about, on the wire, in bytes
-	for _, a := range q.args {
-		size += len(a) + len("$00\r\n\r\n")
-	}
-	q.held = w.onItsWay(size, &q.conn.sentUntil)
-	w.fresh = append(w.fresh, q)
-	w.wakeDriver()
-}
-
 // enqueueReply makes a reply or a message an event. The driver calls it.
 func (w *world) enqueueReply(r *reply) {
 	r.ready = w.step
@@ -340,3 +329,56 @@ func (cn *conn) handshakeDue() bool {
 }
 
 func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }
+
+// giveReply delivers a reply to the client, with the replies of its batch once the batch is
+// complete.
+func (cn *conn) giveReply(r *reply) {
+	whole := []*reply{r}
+	if r.request != nil && r.request.batch != nil {
+		b := r.request.batch
+		b.replies[slices.Index(b.written, r.request)] = r
+		if slices.Contains(b.replies, nil) {
+			return
+		}
+		whole = b.replies
+	}
+	for _, r := range whole {
+		asked := uint64(0) // hash of the request; none for a message to a subscriber
+		if r.request != nil {
+			asked = hashArgs(r.request.args)
+		}
+		cn.client.observe(cn.place(), mix(asked, mixText(hashStart, r.bytes)))
+		if r.request != nil && !r.request.handshake {
+			if !faults.Subscribes(r.request.name) { // or else it is never idle again
+				cn.inUse--
+			}
+			c := &cn.client.commands[r.request.command]
+			c.Replied, c.Reply = cn.world.timeline(), r.request.reply
+			if c.Reply == "" {
+				c.Reply = replyText(r.bytes)
+			}
+		}
+		if cn.client.tokens != nil {
+			cn.arrive(cn.client.tokens.restore(r.bytes))
+			continue
+		}
+		cn.arrive(r.bytes)
+	}
+}
+
+// arrive passes bytes to the reader.
+func (cn *conn) arrive(b []byte) {
+	if cn.shut {
+		return
+	}
+	cn.arrived = append(cn.arrived, b...)
+	cn.wake()
+}
+
+// wake makes a waiting reader check again.
+func (cn *conn) wake() {
+	if cn.waiting {
+		cn.waiting = false
+		signal(cn.changed)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
@@ -33,8 +32,19 @@ func (w *world) outcome() Outcome {
 		}
 	}
 	for i := range out.Ops {
-		out.Ops[i].ID = uint64(i) + 1
-		w.askedFirst(&out.Ops[i])
+		op := &out.Ops[i]
+		op.ID = uint64(i) + 1
+		// Where events take no time, an attempt began at the beginning of its instant, as clocks do
+		// not tell its requests and replies apart.
+		if w.bounds.Instant && op.WasAsked() {
+			began := op.Call
+			for _, at := range w.instants {
+				if at <= op.Asked {
+					began = max(began, at)
+				}
+			}
+			op.SetAsked(began)
+		}
 	}
 	out.Commands = w.commands()
 	history.LinkCommands(out.Ops, out.Commands)
@@ -45,21 +55,6 @@ func (w *world) outcome() Outcome {
 	}
 	history.Settle(out.Ops, out.Commands, effects)
 	return out
-}
-
-// askedFirst corrects when an attempt began where events take no time: at the beginning of its
-// instant, as clocks do not tell its requests and replies apart.
-func (w *world) askedFirst(op *history.Operation) {
-	if !w.bounds.Instant || !op.WasAsked() {
-		return
-	}
-	began := op.Call
-	for _, at := range w.instants {
-		if at <= op.Asked {
-			began = max(began, at)
-		}
-	}
-	op.SetAsked(began)
 }
 
 // commands merges the clients' commands by the time they were sent, those of one instant by client
@@ -77,16 +72,6 @@ func (w *world) commands() []history.Command {
 			cmp.Compare(a.Turn-1, b.Turn-1), cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args)) // no turn comes last
 	})
 	return all
-}
-
-func (w *world) audit() map[string]checker.StoreEnds {
-	ends := map[string]checker.StoreEnds{}
-	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
-		if last, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
-			ends[key] = checker.StoreEnds{Initial: &initial, Final: &last.Value}
-		}
-	}
-	return ends
 }
 
 // directStore accesses the guarded store without the network, for filling and auditing it.

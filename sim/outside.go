@@ -64,13 +64,33 @@ type Scene struct {
 // Next chooses. It returns false when the next choice of a tape is not available yet; with last set
 // there is nothing more to wait for.
 func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
-	l.scene, l.options = s, optionsOf(s.Held)
+	l.scene, l.options = s, make([]option, len(s.Held))
+	for i := range s.Held {
+		held, o := &s.Held[i], &l.options[i]
+		*o = option{kind: deliverRequest, held: held, ready: held.Since}
+		if held.Reply {
+			o.kind = deliverReply
+		}
+		for _, before := range l.options[:i] { // the rank is among those of one kind between the same two ends
+			if before.kind == o.kind && before.held.Client == held.Client && before.held.Node == held.Node {
+				o.rank++
+			}
+		}
+	}
 	usual := oldest(l.options)
 	if s.Step >= l.bounds.MaxSteps {
 		return faults.Turn{Held: l.index(usual.held)}, true
 	}
-	if f, ok := l.strategy.(*follow); ok && !last && f.misses(s.Step, l.options) {
-		return faults.Turn{}, false
+	if f, ok := l.strategy.(*follow); ok && !last {
+		i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == s.Step })
+		if i >= 0 {
+			due := f.choices[i]
+			_, placed := due.Fault()
+			if !placed && due.Do != (option{kind: waitForTime}).event().name() &&
+				!slices.ContainsFunc(l.options, func(o option) bool { return o.event().name() == due.Do }) {
+				return faults.Turn{}, false // the message has not arrived
+			}
+		}
 	}
 	o := l.strategy.choose(moves{step: s.Step, options: l.options, wait: l.waits < l.bounds.MaxWaits, view: l})
 	if o != usual {
@@ -86,35 +106,6 @@ func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 		return faults.Turn{Held: l.index(o.fault.event.held), Fault: o.fault.spec}, true
 	}
 	return faults.Turn{Held: l.index(o.held)}, true
-}
-
-// optionsOf converts messages to options, and ranks those of one kind between the same two ends.
-func optionsOf(held []faults.Held) []option {
-	out := make([]option, len(held))
-	for i := range held {
-		out[i] = option{kind: deliverRequest, held: &held[i], ready: held[i].Since}
-		if held[i].Reply {
-			out[i].kind = deliverReply
-		}
-		for _, before := range out[:i] {
-			if before.kind == out[i].kind && before.held.Client == held[i].Client && before.held.Node == held[i].Node {
-				out[i].rank++
-			}
-		}
-	}
-	return out
-}
-
-// misses reports whether the choice that is due at a step is a message that has not arrived.
-func (f *follow) misses(step int, options []option) bool {
-	i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == step })
-	if i < 0 {
-		return false
-	}
-	if _, placed := f.choices[i].Fault(); placed || f.choices[i].Do == (option{kind: waitForTime}).event().name() {
-		return false
-	}
-	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
 // index returns the index in the scene of a message; -1 for nil.

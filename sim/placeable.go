@@ -39,7 +39,27 @@ func (w *world) faults() []option {
 				faultsOfMessage(fault, o, long, add)
 			}
 		}
-		w.nodeFaults(fault, long, short, add)
+		kind, _ := faults.FindKind(fault)
+		for i, n := range w.lockNodes() {
+			s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
+			switch {
+			case n.down, !kind.OnNode(), kind.Promotes():
+			case kind.Does.Any(history.Kills):
+				add(lasting(s, short), name, option{})
+			case kind.Does.Any(history.HoldsRequests):
+				add(lasting(s, long), name, option{})
+			case kind.Needs("by"):
+				s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
+				add(s, name, option{})
+			default:
+				s.Node = w.role(i) + 1
+				add(s, name, option{})
+			}
+		}
+		if kind.Promotes() && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1 ||
+			kind.Does.Any(history.CutsSubscriptions) && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }) {
+			add(faults.Spec{Fault: fault}, "", option{})
+		}
 	}
 	w.placeable = out
 	return out
@@ -61,12 +81,9 @@ func (w *world) place(p *placeableFault) {
 	w.director.Place(context.Background(), p.spec, faults.BySearch, m)
 }
 
-// placer adds the option that placeable returns.
-type placer func(s faults.Spec, target string, of option)
-
 // faultsOfClient lists the faults of a live client, by its number from 1; asks says that it has an
-// acquire under way.
-func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
+// acquire under way. add adds the option that placeable returns.
+func faultsOfClient(fault string, client int, asks bool, long time.Duration, add func(s faults.Spec, target string, of option)) {
 	s, name := faults.Spec{Fault: fault, Client: client}, faults.ClientName(client)
 	kind, _ := faults.FindKind(fault)
 	switch {
@@ -92,7 +109,7 @@ func untilOthers(s faults.Spec) faults.Spec {
 }
 
 // faultsOfMessage lists the faults of one message.
-func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
+func faultsOfMessage(fault string, o option, long time.Duration, add func(s faults.Spec, target string, of option)) {
 	kind, _ := faults.FindKind(fault)
 	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
 		return
@@ -104,30 +121,4 @@ func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
 	}
 	add(lasting(s, long), "", o)
 	add(untilOthers(s), "", o)
-}
-
-func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
-	kind, _ := faults.FindKind(fault)
-	for i, n := range w.lockNodes() {
-		s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
-		switch {
-		case n.down, !kind.OnNode(), kind.Promotes():
-		case kind.Does.Any(history.Kills):
-			add(lasting(s, short), name, option{})
-		case kind.Does.Any(history.HoldsRequests):
-			add(lasting(s, long), name, option{})
-		case kind.Needs("by"):
-			s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
-			add(s, name, option{})
-		default:
-			s.Node = w.role(i) + 1
-			add(s, name, option{})
-		}
-	}
-	switch {
-	case kind.Promotes() && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1:
-		add(faults.Spec{Fault: fault}, "", option{})
-	case kind.Does.Any(history.CutsSubscriptions) && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }):
-		add(faults.Spec{Fault: fault}, "", option{})
-	}
 }

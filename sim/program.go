@@ -107,22 +107,18 @@ func (p Program) Resolve(known Catalogue) (Program, error) {
 	}
 	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
 	p = p.withDefaults()
-	return p, p.check()
-}
-
-func (p Program) check() error {
 	switch {
 	case p.Clients < 1 || p.Clients > MaxClients:
-		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, MaxClients)
+		return p, fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, MaxClients)
 	case p.Config.Lease <= 0:
-		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+		return p, fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
 	}
 	for _, f := range p.Faults {
 		if err := inRange(f.Fault, f, p.setting()); err != nil {
-			return fmt.Errorf("program: %w", err)
+			return p, fmt.Errorf("program: %w", err)
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // WithLease returns the program with another lease, and its other times in proportion.

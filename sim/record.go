@@ -83,3 +83,12 @@ func (cn *conn) target() int {
 	}
 	return cn.node
 }
+
+// source keeps the source of a script and returns its digest.
+func (w *world) source(text string) (digest string) {
+	digest = w.nodes[0].Digest(text)
+	if _, known := w.sources[digest]; !known {
+		w.sources[digest] = strings.Clone(text)
+	}
+	return digest
+}

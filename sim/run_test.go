@@ -2,12 +2,15 @@ package sim
 
 import (
 	"fmt"
-	"hash/fnv"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -111,13 +114,8 @@ func TestCommandsAreRecordedWithScriptNames(t *testing.T) {
 		"EVALSHA token_release.lua = -NOSCRIPT No matching script. Please use EVAL.",
 		"EVAL token_release.lua = 1",
 	}
-	if len(names) != len(want) {
-		t.Fatalf("commands of c1: %q, want %q", names, want)
-	}
-	for i := range want {
-		if names[i] != want[i] {
-			t.Errorf("command %d: %s, want %s", i, names[i], want[i])
-		}
+	if !slices.Equal(names, want) {
+		t.Errorf("commands of c1: %q, want %q", names, want)
 	}
 }
 
@@ -159,28 +157,29 @@ func TestSameSeedSameTrace(t *testing.T) {
 func TestDialsGoOnInTurn(t *testing.T) {
 	all := catalogue.Planted()
 	at := slices.IndexFunc(all, func(v impls.Variant) bool { return v.Name == "bug-outlives-release" })
-	h, prints := newSimulator(t), map[uint64]int{}
+	h, seen := newSimulator(t), map[string]int{}
 	for range 60 {
-		prints[fingerprint(seeded(t, h, all[at], 926))]++
+		seen[told(seeded(t, h, all[at], 926))]++
 	}
-	if len(prints) != 1 {
-		t.Errorf("%d different traces: %v", len(prints), prints)
+	if len(seen) != 1 {
+		t.Errorf("%d different traces: %v", len(seen), slices.Collect(maps.Values(seen)))
 	}
 }
 
 // repeats runs n seeds of a lock twice and returns how many differ. It shows the first.
 func repeats(t *testing.T, v impls.Variant, n int) (different int) {
 	one, two := newSimulator(t), newSimulator(t)
-	prints := make([]uint64, n)
+	first := make([]string, n)
 	for seed := range n {
-		prints[seed] = fingerprint(seeded(t, one, v, seed))
+		first[seed] = told(seeded(t, one, v, seed))
 	}
 	for seed := n - 1; seed >= 0; seed-- {
-		if fingerprint(seeded(t, two, v, seed)) == prints[seed] {
+		second := told(seeded(t, two, v, seed))
+		if second == first[seed] {
 			continue
 		}
 		if different++; different == 1 {
-			showDifference(t, seed, seeded(t, one, v, seed), seeded(t, two, v, seed))
+			t.Logf("seed %d:\n%s", seed, cmp.Diff(first[seed], second))
 		}
 	}
 	if different > 0 {
@@ -220,47 +219,16 @@ func scheduleOf(v impls.Variant, b Bounds, n int) (Program, Strategy, Bounds) {
 	return p, NewRandom(p.Seed, b, 60), b
 }
 
-// fingerprint returns a hash of everything that a schedule shows.
-func fingerprint(out Outcome) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Schedule, out.choices(), out.Stuck, out.Errors, out.Left)
-	return h.Sum64()
-}
-
-// showDifference shows where two runs diverge.
-func showDifference(t *testing.T, seed int, a, b Outcome) {
-	t.Helper()
-	for i := range max(len(a.Trace), len(b.Trace)) {
-		if x, y := at(a.Trace, i), at(b.Trace, i); x != y {
-			t.Logf("seed %d, event %d:\n%s\n%s", seed, i, x, y)
-			return
-		}
+// told returns everything that a schedule shows.
+func told(out Outcome) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, strings.Join(out.Trace, "\n"), out.Hash, out.Header)
+	for _, op := range out.Ops {
+		fmt.Fprintln(&b, op)
 	}
-	parts := func(o Outcome) [][]string {
-		return [][]string{lines(o.Ops), lines(o.Commands), lines(o.Windows), lines(o.choices()), lines(o.Errors), {o.Left}}
+	for _, c := range out.Commands {
+		fmt.Fprintln(&b, c)
 	}
-	for p, of := range parts(a) {
-		other := parts(b)[p]
-		for i := range max(len(of), len(other)) {
-			if x, y := at(of, i), at(other, i); x != y {
-				t.Logf("seed %d: the same lines; hashes %x and %x\n%s\n%s", seed, a.Hash, b.Hash, x, y)
-				return
-			}
-		}
-	}
-}
-
-// lines returns values as text.
-func lines[T any](values []T) (out []string) {
-	for _, v := range values {
-		out = append(out, fmt.Sprint(v))
-	}
-	return out
-}
-
-func at(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
+	fmt.Fprintln(&b, out.Windows, out.Schedule, out.choices(), out.Stuck, out.Errors, out.Left)
+	return b.String()
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -44,9 +45,18 @@ func (w *world) apply(o option) {
 			return
 		}
 		q := takeFirst(&o.conn.requests)
-		w.content = q.appendContent(w.content[:0])
-		w.event(o.kind, o.conn, w.content, func() string { return "-> " + q.String() })
-		w.executeNow(q)
+		w.content = append(w.content[:0], q.name...)
+		for i, arg := range q.args[1:] {
+			if i > 0 {
+				w.content = append(w.content, 0)
+			}
+			w.content = append(w.content, arg...)
+		}
+		w.event(o.kind, o.conn, w.content, func() string {
+			c := commandOf(q)
+			return fmt.Sprintf("-> %s %s %v", q.conn, c.Name, c.Args)
+		})
+		w.execute(q)
 	case deliverReply:
 		if len(o.conn.replies) == 0 {
 			return
@@ -74,7 +84,12 @@ func (w *world) apply(o option) {
 }
 
 func (w *world) deliver(r *reply) {
-	w.event(deliverReply, r.conn, r.bytes, func() string { return "<- " + r.String() })
+	w.event(deliverReply, r.conn, r.bytes, func() string {
+		if r.request == nil {
+			return fmt.Sprintf("<- %s message %s", r.conn, replyText(r.bytes))
+		}
+		return fmt.Sprintf("<- %s %s: %s", r.conn, r.request.name, replyText(r.bytes))
+	})
 	w.noteReply(r, false)
 	r.conn.giveReply(r)
 }
@@ -88,36 +103,26 @@ func (w *world) affectsNodeOnly(o option) bool {
 	}
 	soon := w.clock().Add(tick)
 	due := func(t time.Time) bool { return !t.After(soon) }
-	return (w.expiry.IsZero() || !due(w.expiry)) && !slices.ContainsFunc(w.sleeps, due) && !slices.ContainsFunc(w.clients, (*client).mayHaveTimer) &&
-		!w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning)
+	// a timer that the driver does not know: it neither sleeps by its clock nor waits for a reply
+	mayHaveTimer := func(c *client) bool {
+		return !c.done && !c.paused && c.asleep == 0 &&
+			!slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.client == c && cn.inUse > 0 && !cn.shut })
+	}
+	return (w.expiry.IsZero() || !due(w.expiry)) && !slices.ContainsFunc(w.sleeps, due) &&
+		!slices.ContainsFunc(w.clients, mayHaveTimer) && !w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning)
 }
 
-// mayHaveTimer reports whether a client may wait by a timer that the driver does not know: it
-// neither sleeps by its clock nor waits for a reply.
-func (c *client) mayHaveTimer() bool {
-	return !c.done && !c.paused && c.asleep == 0 &&
-		!slices.ContainsFunc(c.world.conns, func(cn *conn) bool { return cn.client == c && cn.inUse > 0 && !cn.shut })
-}
-
+// event adds an event that the scheduler released to the trace. It calls what only if lines are
+// kept.
 func (w *world) event(kind optionKind, cn *conn, content []byte, what func() string) {
 	number := uint64(0)
 	if cn != nil {
 		number = cn.number >> 16
 	}
-	w.trace.event(w.now(), kind, number, content, what)
-}
-
-// executeNow runs a request at its node and makes its reply an event, unless a fault affects it.
-func (w *world) executeNow(q *request) {
-	if q.doomed || w.noSubscribers > 0 && faults.Subscribes(q.name) {
-		w.lose(q)
-		return
-	}
-	w.noteRequest(q, false)
-	bytes, ok := w.execute(q)
-	q.conn.seen = q.conn.server.writes
-	if ok {
-		w.answered(q, bytes)
+	now := w.now()
+	w.trace.hash = mixText(mix(w.trace.hash, uint64(now), uint64(kind), number), content)
+	if w.trace.keep {
+		w.trace.lines = append(w.trace.lines, fmt.Sprintf("%12.6f  %s", now.Seconds(), what()))
 	}
 }
 

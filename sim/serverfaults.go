@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/fakeredis"
@@ -171,7 +172,15 @@ func (w *world) Failover(ctx context.Context, node int) (had string, e history.E
 	e.Kept, e.Lost = lock.lostTo(has)
 	old.down = true
 	w.dropConns(old)
-	w.succeed(old, promoted)
+	i, j := slices.Index(w.roles, old.index), slices.Index(w.roles, promoted.index)
+	w.roles[i], w.roles[j] = w.roles[j], w.roles[i]
+	fakeredis.Succeed(old.Node, promoted.Node)
+	w.links = slices.DeleteFunc(w.links, func(l link) bool { return l.replica == promoted })
+	for i := range w.links {
+		if w.links[i].primary == old {
+			w.links[i].primary = promoted
+		}
+	}
 	promoted.turn, promoted.recorded, promoted.writes = old.turn, old.recorded, old.writes
 	promoted.Ended() // its leases were not those of the node that clients knew
 	promoted.ForgetScripts()

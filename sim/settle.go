@@ -3,9 +3,11 @@ package sim
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing/synctest"
+	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -75,17 +77,28 @@ func (w *world) passMoments() (did bool) {
 	return did
 }
 
-// admitRequests admits the requests that were sent, in order of client, node and content, and
-// applies the faults placed before they leave.
+// admitRequests admits the requests that were sent, in order of client, node and content, several
+// of one connection as a batch, and applies the faults placed before they leave.
 func (w *world) admitRequests() (did bool) {
 	fresh := w.fresh
 	w.fresh = nil
 	slices.SortStableFunc(fresh, func(a, b *request) int {
 		return cmp.Or(cmp.Compare(a.conn.client.index, b.conn.client.index), cmp.Compare(a.conn.node, b.conn.node), slices.Compare(a.args, b.args))
 	})
-	if w.program.Variant.Traits.Multiplexes {
-		for _, cn := range w.conns {
-			cn.batchRequests(slices.DeleteFunc(slices.Clone(fresh), func(q *request) bool { return q.conn != cn }))
+	for i := 0; w.program.Variant.Traits.Multiplexes && i < len(w.conns); i++ {
+		cn := w.conns[i]
+		own := slices.DeleteFunc(slices.Clone(fresh), func(q *request) bool { return q.conn != cn })
+		first := slices.IndexFunc(cn.requests, func(q *request) bool { return slices.Contains(own, q) })
+		if len(own) < 2 || first < 0 {
+			continue
+		}
+		b := &batch{written: slices.Clone(cn.requests[first:])}
+		b.replies = make([]*reply, len(b.written))
+		for i, q := range b.written {
+			q.batch = b
+			if !q.handshake {
+				cn.requests[first+i], own = own[0], own[1:]
+			}
 		}
 	}
 	for _, q := range fresh {
@@ -128,8 +141,14 @@ func (w *world) traceOps() {
 				cmp.Compare(x.Outcome, y.Outcome), strings.Compare(x.Token, y.Token))
 		})
 		for ; c.traced < len(c.ops); c.traced++ {
-			c.ops[c.traced].ID = uint64(c.index)*clientIDs + uint64(c.traced) + 1
-			w.trace.op(c.ops[c.traced])
+			op := &c.ops[c.traced]
+			op.ID = uint64(c.index)*clientIDs + uint64(c.traced) + 1
+			h := mix(w.trace.hash, uint64(op.Call), uint64(op.Return), uint64(op.Op)<<8|uint64(op.Outcome))
+			w.trace.hash = mixText(mixText(h, op.Token), op.Err)
+			if w.trace.keep {
+				w.trace.lines = append(w.trace.lines, fmt.Sprintf("%12.6f  %s %s %s %s", time.Duration(op.Return).Seconds(), op.Client, op.Op, op.Key,
+					strings.TrimSpace(op.Outcome.String()+" "+op.Err)))
+			}
 		}
 	}
 }
@@ -147,4 +166,33 @@ func (w *world) inTurn(conns []*conn, do func(*conn)) {
 		w.after(0, func() { do(cn) })
 	}
 	w.wakeDriver()
+}
+
+// loopAfter is how many commands, in one operation and within a lease divided by loopShare, make a
+// client count as looping: one that polls sends few.
+const (
+	loopAfter = 500
+	loopShare = 100
+)
+
+// countBurst counts a command, and ends the schedule if its client loops.
+func (w *world) countBurst(c *client) {
+	if w.now() > c.burstBegan+w.program.Config.Lease/loopShare {
+		c.commandsSince, c.burstBegan = 0, w.now()
+	}
+	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {
+		return
+	}
+	// the shortest sequence that the last commands repeat
+	same := func(a, b history.Command) bool { return a.Name == b.Name && a.Script == b.Script && a.Node == b.Node }
+	last := c.commands[max(0, len(c.commands)-loopAfter):]
+	period := last[max(0, len(last)-10):]
+	for n := 1; n <= len(last)/3; n++ {
+		before := last[len(last)-2*n : len(last)-n] // these have their replies
+		if slices.EqualFunc(last[len(last)-n:], before, same) {
+			period = before
+			break
+		}
+	}
+	w.out.Loop = &Loop{Client: c.name, Sent: loopAfter, In: w.now() - c.burstBegan, Commands: period}
 }

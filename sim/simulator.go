@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -94,7 +96,12 @@ func (h *Simulator) Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (o
 		return out, h.lookForTimers(p, b, &out)
 	}
 	out = w.outcome()
-	out.Store = w.audit()
+	out.Store = map[string]checker.StoreEnds{}
+	for key, initial := range p.Workload.Guarded(p.Config) {
+		if last, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
+			out.Store[key] = checker.StoreEnds{Initial: &initial, Final: &last.Value}
+		}
+	}
 	h.sent = len(out.Commands)
 	return out, nil
 }
@@ -156,5 +163,5 @@ func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
 		return nil, err
 	}
 	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), topology: topology{nodes: nodes},
-		luaScripts: luaScripts{names: h.scripts, sources: h.sources, digest: nodes[0].Digest}, trace: trace{hash: hashStart}}, nil
+		names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, nil
 }

@@ -39,15 +39,30 @@ func (w *world) state() (h uint64, ok bool) {
 	for _, n := range w.nodes {
 		h = mix(h, digest(n.Copy(now)), n.condition(w))
 	}
-	for _, c := range w.clients {
-		h = mix(h, c.condition())
+	for _, c := range w.clients { // what each has received, and the faults that affect it
+		received := mix(hashStart, c.observed, c.observedNow, c.order)
+		for _, op := range c.open {
+			received = mix(received, uint64(op.Op), c.before(op))
+		}
+		h = mix(h, mix(received, bits(c.done, c.paused, c.crashed, c.recordClosed, c.blockedMoment != nil), uint64(c.sent),
+			uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume))))
 	}
-	links, ok := w.connStates()
-	h = mix(h, links, w.network(), w.faultLog, uint64(w.budget)<<32|uint64(w.waits))
+	// those of a client to one node are unordered: the runtime decides which of its goroutines got
+	// which
+	var conns uint64
+	for _, cn := range w.conns {
+		if cn.watches && !cn.shut {
+			return 0, false
+		}
+		if !cn.ended() {
+			conns += cn.condition()
+		}
+	}
+	h = mix(h, conns, w.network(), w.faultLog, uint64(w.budget)<<32|uint64(w.waits))
 	for _, t := range w.timers {
 		h = mix(h, uint64(t.at.Sub(w.start)))
 	}
-	return h, ok
+	return h, true
 }
 
 // condition returns a hash of a node, apart from its data.
@@ -125,15 +140,6 @@ func (c *client) observe(place, what uint64) {
 	c.observedNow += mix(hashStart, uint64(w.now()), place, what)
 }
 
-// condition returns a hash of what a client has received, and of the faults that affect it.
-func (c *client) condition() uint64 {
-	h := mix(hashStart, c.observed, c.observedNow, c.order)
-	for _, op := range c.open {
-		h = mix(h, uint64(op.Op), c.before(op))
-	}
-	return mix(h, bits(c.done, c.paused, c.crashed, c.recordClosed, c.blockedMoment != nil), uint64(c.sent), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
-}
-
 // before returns a hash of how many operations of each other client had returned when this one was
 // called and, if it may end a belief, returned.
 func (c *client) before(op history.Operation) uint64 {
@@ -148,21 +154,6 @@ func (c *client) before(op history.Operation) uint64 {
 		h = mix(h, uint64(called)<<32|uint64(returned))
 	}
 	return h
-}
-
-// connStates returns a hash of all connections. Those of a client to one node are unordered: the
-// runtime decides which of its goroutines got which.
-func (w *world) connStates() (h uint64, ok bool) {
-	for _, cn := range w.conns {
-		if cn.watches && !cn.shut {
-			return 0, false
-		}
-		if cn.ended() {
-			continue
-		}
-		h += cn.condition()
-	}
-	return h, true
 }
 
 func (cn *conn) condition() uint64 {

@@ -108,26 +108,18 @@ func (f *follow) choose(m moves) option {
 	}
 	c := f.choices[i]
 	f.choices = slices.Delete(slices.Clone(f.choices), i, i+1)
-	if o, ok := c.find(m); ok {
-		return o
+	is := func(o option) bool { return o.event().name() == c.Do }
+	if c.Do == "wait" {
+		if m.wait {
+			return option{kind: waitForTime}
+		}
+	} else if i := slices.IndexFunc(m.options, is); i >= 0 {
+		return m.options[i]
+	} else if possible := m.faults(); slices.ContainsFunc(possible, is) {
+		return possible[slices.IndexFunc(possible, is)]
 	}
 	f.missed++
 	return usual
-}
-
-func (c Choice) find(m moves) (option, bool) {
-	if c.Do == "wait" {
-		return option{kind: waitForTime}, m.wait
-	}
-	is := func(o option) bool { return o.event().name() == c.Do }
-	if i := slices.IndexFunc(m.options, is); i >= 0 {
-		return m.options[i], true
-	}
-	possible := m.faults()
-	if i := slices.IndexFunc(possible, is); i >= 0 {
-		return possible[i], true
-	}
-	return option{}, false
 }
 
 // GoTest returns a Go test for pasting into a _test.go file, which runs the tape and fails while

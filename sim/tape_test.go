@@ -10,18 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/catalogue"
 )
-
-// TestReplayOfAnotherTraceDiverges: the replay checks the hash.
-func TestReplayOfAnotherTraceDiverges(t *testing.T) {
-	s := New(catalogue.Known{})
-	defer s.Close()
-	tape := Tape{Schema: tapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
-	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {
-		t.Errorf("error %v, want ErrDiverged", err)
-	}
-}
 
 // TestTapesOfOtherSchemasAreRefused: the error for a tape of the first version differs from that
 // for other files.

@@ -81,7 +81,17 @@ func (v *virtual) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
 			return true
 		}
 		synctest.Wait()
-		v.endReads()
+		now := time.Now()
+		v.mu.Lock()
+		due := !v.expiry.IsZero() && !now.Before(v.expiry)
+		if due {
+			v.expiry = time.Time{}
+			v.expire(now)
+		}
+		v.mu.Unlock()
+		if due {
+			synctest.Wait()
+		}
 		if !time.Now().Before(end) {
 			return false
 		}
@@ -116,21 +126,6 @@ func (v *virtual) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) 
 	clearSignal(v.sooner)
 	v.mu.Unlock()
 	return yielded
-}
-
-// endReads wakes the readers whose deadline has come.
-func (v *virtual) endReads() {
-	now := time.Now()
-	v.mu.Lock()
-	due := !v.expiry.IsZero() && !now.Before(v.expiry)
-	if due {
-		v.expiry = time.Time{}
-		v.expire(now)
-	}
-	v.mu.Unlock()
-	if due {
-		synctest.Wait()
-	}
 }
 
 // expect records that a reader gives up at an instant.

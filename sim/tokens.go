@@ -27,27 +27,22 @@ const leastToken = 16
 // rename replaces the random words of a request by their names. A word comes from a random source
 // if it has bytes that are not text, as 24 random ones have but once in 10^10.
 func (t *tokens) rename(args []string) {
-	binary := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' }
+	isBinary := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' }
 	for i, word := range args[1:] {
-		if len(word) >= leastToken && strings.ContainsFunc(word, binary) {
-			args[i+1] = t.name(word)
+		if len(word) < leastToken || !strings.ContainsFunc(word, isBinary) {
+			continue
 		}
+		if _, named := t.names[word]; !named { // a name is as long as the word
+			t.number++
+			var b []byte
+			for i := uint64(0); hex.EncodedLen(len(b)) < len(word); i++ {
+				b = binary.LittleEndian.AppendUint64(b, mix(mixText(hashStart, t.seed[:]), t.number, i))
+			}
+			name := hex.EncodeToString(b)[:len(word)]
+			t.names[word], t.words[name] = name, word
+		}
+		args[i+1] = t.names[word]
 	}
-}
-
-// name returns a text as long as the word.
-func (t *tokens) name(word string) string {
-	if name, ok := t.names[word]; ok {
-		return name
-	}
-	t.number++
-	var b []byte
-	for i := uint64(0); hex.EncodedLen(len(b)) < len(word); i++ {
-		b = binary.LittleEndian.AppendUint64(b, mix(mixText(hashStart, t.seed[:]), t.number, i))
-	}
-	name := hex.EncodeToString(b)[:len(word)]
-	t.names[word], t.words[name] = name, word
-	return name
 }
 
 func (t *tokens) restore(reply []byte) []byte {

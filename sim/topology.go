@@ -89,19 +89,6 @@ func (t *topology) heir(node int) (*link, error) {
 	return nil, fmt.Errorf("%w: node %d is down, or has no replica", faults.ErrNothing, node+1)
 }
 
-// succeed gives a replica the number and the place of its primary.
-func (t *topology) succeed(old, promoted *node) {
-	i, j := slices.Index(t.roles, old.index), slices.Index(t.roles, promoted.index)
-	t.roles[i], t.roles[j] = t.roles[j], t.roles[i]
-	fakeredis.Succeed(old.Node, promoted.Node)
-	t.links = slices.DeleteFunc(t.links, func(l link) bool { return l.replica == promoted })
-	for i := range t.links {
-		if t.links[i].primary == old {
-			t.links[i].primary = promoted
-		}
-	}
-}
-
 // numberOf returns the number by which clients know a node of the lock; false for the guarded store
 // and for a replica.
 func (t *topology) numberOf(n *node) (number int, addressed bool) {

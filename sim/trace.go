@@ -1,13 +1,5 @@
 package sim
 
-import (
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/lockbench/lockbench/history"
-)
-
 // trace is everything that happened, in order: always as a hash, and as lines on request. Two runs
 // are the same if their hashes are equal.
 type trace struct {
@@ -39,24 +31,6 @@ func mixText[T string | []byte](h uint64, s T) uint64 {
 		h = (h ^ uint64(s[i])) * hashPrime
 	}
 	return (h ^ 0xff) * hashPrime
-}
-
-// event adds an event that the scheduler released. It calls what only if lines are kept.
-func (t *trace) event(now time.Duration, kind optionKind, number uint64, content []byte, what func() string) {
-	t.hash = mix(t.hash, uint64(now), uint64(kind), number)
-	t.hash = mixText(t.hash, content)
-	if t.keep {
-		t.lines = append(t.lines, fmt.Sprintf("%12.6f  %s", now.Seconds(), what()))
-	}
-}
-
-func (t *trace) op(op history.Operation) {
-	t.hash = mix(t.hash, uint64(op.Call), uint64(op.Return), uint64(op.Op)<<8|uint64(op.Outcome))
-	t.hash = mixText(mixText(t.hash, op.Token), op.Err)
-	if t.keep {
-		t.lines = append(t.lines, fmt.Sprintf("%12.6f  %s %s %s %s", time.Duration(op.Return).Seconds(), op.Client, op.Op, op.Key,
-			strings.TrimSpace(op.Outcome.String()+" "+op.Err)))
-	}
 }
 
 func hashArgs(args []string) uint64 {

@@ -26,9 +26,35 @@ func (t Tape) validate() error {
 		word("workload", p.Load, append(workloads.Names(), "")),
 		word("topology", p.Topology, append(impls.Topologies(), "")),
 		word("persistence", p.Persistence, append(impls.Persistences(), "")),
-		t.validateNumbers(), t.validateFaults(),
+		t.validateNumbers(),
 	} {
 		if err != nil {
+			return err
+		}
+	}
+	// the faults of the program as those of a scenario, and what the bounds and the schedule name
+	var wrong error
+	in := p.setting()
+	for i, f := range p.Faults {
+		f.Validate(in, func(path, format string, args ...any) {
+			if wrong == nil {
+				wrong = fmt.Errorf("%s: %s", strings.TrimSuffix(fmt.Sprintf("faults.%d.%s", i, path), "."), fmt.Sprintf(format, args...))
+			}
+		})
+	}
+	if wrong != nil {
+		return wrong
+	}
+	for _, name := range t.Bounds.Faults {
+		if _, ok := faults.FindKind(name); !ok {
+			return fmt.Errorf("bounds.faults: %s", foreign.Unknown("fault", name, Placeable()))
+		}
+	}
+	for i, s := range t.Schedule {
+		if s.Kind != faults.StepBegin {
+			continue
+		}
+		if err := inRange(fmt.Sprintf("schedule.%d.fault", i), s.Fault, in); err != nil {
 			return err
 		}
 	}
@@ -78,30 +104,6 @@ func (t Tape) validateNumbers() error {
 		return fmt.Errorf("hash %q: want the hash of a trace, 1 to 16 hexadecimal digits", t.Hash)
 	}
 	return nil
-}
-
-// validateFaults checks the faults of the program as those of a scenario, and what the bounds and
-// the schedule name.
-func (t Tape) validateFaults() (err error) {
-	in := t.Program.setting()
-	for i, f := range t.Program.Faults {
-		f.Validate(in, func(path, format string, args ...any) {
-			if err == nil {
-				err = fmt.Errorf("%s: %s", strings.TrimSuffix(fmt.Sprintf("faults.%d.%s", i, path), "."), fmt.Sprintf(format, args...))
-			}
-		})
-	}
-	for _, name := range t.Bounds.Faults {
-		if _, ok := faults.FindKind(name); !ok && err == nil {
-			err = fmt.Errorf("bounds.faults: %s", foreign.Unknown("fault", name, Placeable()))
-		}
-	}
-	for i, s := range t.Schedule {
-		if s.Kind == faults.StepBegin && err == nil {
-			err = inRange(fmt.Sprintf("schedule.%d.fault", i), s.Fault, in)
-		}
-	}
-	return err
 }
 
 // ReadTape reads a tape from JSON, of at most [foreign.MaxDocument] bytes. A word that is not known,

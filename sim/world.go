@@ -20,8 +20,15 @@ type world struct {
 	bounds   Bounds
 	virtual  // time, and the mutex that guards the fields below, clients and conns
 	topology // of the nodes
-	obstacles
-	luaScripts
+	// of the scripts that clients send, by digest
+	names   map[string]string
+	sources map[string]string
+	// what faults have put between clients and nodes
+	cut           map[cutKey]bool
+	dials         []waitingDial // that wait for the end of a cut
+	slow          slowness
+	noSubscribers int // number of faults in force that forbid subscribing
+
 	stop     chan struct{}          // closed when no new round may begin
 	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
 	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
@@ -339,4 +346,20 @@ type Outcome struct {
 	// the process ends
 	Endless bool
 	Errors  []string // of the workloads, by client, except for placed crashes
+}
+
+type cutKey struct{ client, node int }
+
+// waitingDial is a goroutine that waits to dial again.
+type waitingDial struct {
+	since        time.Duration
+	client, node int
+	turn         chan struct{}
+}
+
+// slowness is the effect of a slow network on messages. Only one is in force at a time; see
+// [faults.Director].
+type slowness struct {
+	delay time.Duration
+	rate  float64 // bytes per second; 0 means unlimited
 }

@@ -27,8 +27,30 @@ func (j searchJob) draw(n, length int) schedule {
 	r := rand.New(rand.NewPCG(seed, 4))
 	p, b := j.Program, j.Bounds
 	p.Seed = seed
-	p, b = drawVariation(p, b, r)
-	p = drawPoll(n, p)
+	p = drawRounds(p, r)
+	var injected []string
+	for _, f := range b.Faults {
+		if !sim.IsStanding(f) {
+			injected = append(injected, f)
+			continue
+		}
+		if b.MaxFaults > 0 && r.IntN(2) == 0 { // it counts towards the number of faults allowed
+			p.Faults = append(slices.Clone(p.Faults), standingFault(f, p, r))
+			b.MaxFaults--
+		}
+	}
+	b.Faults = injected
+	p, b = drawLoss(p, b, r)
+	// A schedule of many tries has one round: more would cost the search its pace, and a tape of
+	// hundreds of steps is hard to follow.
+	if n%many == many-1 {
+		p.Poll = p.Config.Lease / manyTries
+		if p.Config.Lease < simulated {
+			p = p.WithLease(longEnough)
+			p.Poll = 5 * time.Millisecond
+		}
+		p.Config.Think, p.Config.Ops = p.Config.Lease*4/5, 1
+	}
 	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
 		return schedule{p, b, sim.NewPCT(seed, b, p.Clients, length)}
 	}
@@ -44,40 +66,6 @@ const (
 	simulated  = time.Second
 	longEnough = 3 * time.Second
 )
-
-// drawPoll draws the polls of schedule n. A schedule of many tries has one round: more would cost
-// the search its pace, and a tape of hundreds of steps is hard to follow.
-func drawPoll(n int, p sim.Program) sim.Program {
-	if n%many != many-1 {
-		return p
-	}
-	p.Poll = p.Config.Lease / manyTries
-	if p.Config.Lease < simulated {
-		p = p.WithLease(longEnough)
-		p.Poll = 5 * time.Millisecond
-	}
-	p.Config.Think, p.Config.Ops = p.Config.Lease*4/5, 1
-	return p
-}
-
-// drawVariation draws the workload of a schedule, and its standing faults, which count towards the
-// number of faults allowed.
-func drawVariation(p sim.Program, b sim.Bounds, r *rand.Rand) (sim.Program, sim.Bounds) {
-	p = drawRounds(p, r)
-	var injected []string
-	for _, f := range b.Faults {
-		if !sim.IsStanding(f) {
-			injected = append(injected, f)
-			continue
-		}
-		if b.MaxFaults > 0 && r.IntN(2) == 0 {
-			p.Faults = append(slices.Clone(p.Faults), standingFault(f, p, r))
-			b.MaxFaults--
-		}
-	}
-	b.Faults = injected
-	return drawLoss(p, b, r)
-}
 
 // drawLoss lets one schedule in four lose a certain message of an operation, or of the renewals
 // while its client is inside, and in half of those another client enters before the next message of

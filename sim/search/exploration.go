@@ -63,13 +63,10 @@ func newExploration(cfg Config, report func(Stats)) (*exploration, error) {
 		at: slices.Repeat([]int{-1}, cfg.Workers)}, cfg.check()
 }
 
-// begins returns a worker's number among those of all shards, and that of its first schedule. A
-// shard has every Count-th, whatever its workers.
-func (e *exploration) begins(worker int) int { return e.cfg.Shard.Index - 1 + e.cfg.Shard.Count*worker }
-
-// jobOf returns a worker's part of the search; some is false if it has none.
+// jobOf returns a worker's part of the search; some is false if it has none. A shard has every
+// Count-th schedule, whatever its workers.
 func (e *exploration) jobOf(worker int) (j searchJob, some bool) {
-	first := e.begins(worker)
+	first := e.cfg.Shard.Index - 1 + e.cfg.Shard.Count*worker // the worker's number among those of all shards
 	j = searchJob{Config: e.cfg, Part: first, Parts: e.cfg.Workers * e.cfg.Shard.Count, First: first}
 	if j.Schedules > 0 {
 		j.Schedules -= first

@@ -11,13 +11,28 @@ import (
 
 // Explore searches with worker processes until the bounds are exhausted, there is a finding, the
 // limits are reached or ctx ends. The end of ctx is no error: the result is what was found by then.
-// progress, which may be nil, is called from one goroutine.
-func Explore(ctx context.Context, cfg Config, progress func(Stats)) (Result, error) {
-	e, err := newExploration(cfg, progress)
+// report, which may be nil, is called from one goroutine.
+func Explore(ctx context.Context, cfg Config, report func(Stats)) (Result, error) {
+	e, err := newExploration(cfg, report)
 	if err != nil {
 		return Result{}, err
 	}
-	return e.search(ctx, e.drive)
+	return e.search(ctx, func(ctx context.Context, part int) {
+		j, some := e.jobOf(part)
+		if !some {
+			return
+		}
+		died, err := e.runWorker(ctx, j, e.hears(part))
+		switch {
+		case err != nil:
+			e.fail(err)
+		case died == nil:
+		case upstream.Crossed(died.why):
+			e.record(part, progress{Unexplorable: "not explorable: the lock keeps in its process, for all schedules, what belongs to one: " + firstLines(died.why, 12)})
+		default: // the lock under test has ended its process
+			e.found(e.rerun(ctx, j, *died))
+		}
+	})
 }
 
 // search searches in all workers, each by do, within the time allowed.
@@ -38,24 +53,6 @@ func (e *exploration) search(ctx context.Context, do func(ctx context.Context, w
 	}
 	workers.Wait()
 	return e.result()
-}
-
-// drive runs one worker. That the lock under test ends its process is a finding.
-func (e *exploration) drive(ctx context.Context, part int) {
-	j, some := e.jobOf(part)
-	if !some {
-		return
-	}
-	died, err := e.runWorker(ctx, j, e.hears(part))
-	switch {
-	case err != nil:
-		e.fail(err)
-	case died == nil:
-	case upstream.Crossed(died.why):
-		e.record(part, progress{Unexplorable: "not explorable: the lock keeps in its process, for all schedules, what belongs to one: " + firstLines(died.why, 12)})
-	default:
-		e.found(e.rerun(ctx, j, *died))
-	}
 }
 
 // Here searches in this process, with a goroutine for each runner, which share the schedules:

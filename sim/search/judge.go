@@ -27,9 +27,20 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 	case out.Left != "":
 		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil, nil
 	case out.Loop != nil:
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil, nil
+		l := out.Loop
+		lines := []string{fmt.Sprintf("%s sends %d commands in %v without end:", l.Client, l.Sent, l.In.Round(time.Microsecond))}
+		for _, c := range l.Commands {
+			lines = append(lines, commandLine(c).text)
+		}
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: lines}}, nil, nil
 	}
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
+	traits := out.Program.Variant.Traits
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, Store: out.Store}
+	// In a schedule without faults, a lock that wakes its waiters promises that one of them gets a
+	// released lock within half the polling interval, plus the time that the search let pass.
+	if traits.Wakeups && len(out.Windows) == 0 {
+		opt.HandOver = int64(out.Waited + out.Program.Poll/2)
+	}
 	v, err := checker.Check(ctx, checker.Input{Header: out.Header, Ops: history.NewSlice(out.Ops), Commands: out.Commands, Faults: out.Windows, Effects: out.Effects}, opt)
 	if err == nil {
 		_, err = x.Explain(ctx, v, record(out))
@@ -38,7 +49,6 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 		return nil, nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
-	traits := out.Program.Variant.Traits
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: cmp.Or(x.Clients...), at: x.At + x.Lasted,
 			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
@@ -90,16 +100,6 @@ func except(all []broken, out sim.Outcome) []broken {
 		}
 	}
 	return all
-}
-
-// handOver returns how soon a waiter must get a lock that was released, if the lock promises it:
-// half the polling interval, for a lock that wakes its waiters, in a schedule without faults, plus
-// the time that the search let pass. 0 means no promise.
-func handOver(out sim.Outcome) time.Duration {
-	if !out.Program.Variant.Traits.Wakeups || len(out.Windows) > 0 {
-		return 0
-	}
-	return out.Waited + out.Program.Poll/2
 }
 
 // grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had

@@ -15,26 +15,22 @@ import (
 
 // What a lock does outside its client's operations shows on the wire and on the clock.
 
-// ending returns for how long after its last operation a client counts as active: goroutines of the
-// lock may still be ending. In real time a thread does so when the machine comes to it.
-func ending(o sim.Outcome) int64 {
-	if inRealTime(o) {
-		return int64(o.Program.Config.Lease) / 2
-	}
-	return int64(o.Program.Config.Lease) / 100
-}
-
 // inRealTime reports whether a schedule was run by processes, whose calls cannot be timed exactly.
 func inRealTime(o sim.Outcome) bool { return o.Header.ClockError > 0 }
 
 // wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor
-// shortly before.
+// shortly before: goroutines of the lock may still be ending. In real time a thread does so when the
+// machine comes to it.
 func wasIdle(o sim.Outcome, client string, at int64) bool {
 	holds, reenters := 0, o.Program.Variant.Kind == history.Reentrant
+	ending := int64(o.Program.Config.Lease) / 100
+	if inRealTime(o) {
+		ending = int64(o.Program.Config.Lease) / 2
+	}
 	for _, op := range o.Ops {
 		switch {
 		case op.Client != client || op.Call > at:
-		case op.Return+ending(o) >= at && op.Op != history.Extend:
+		case op.Return+ending >= at && op.Op != history.Extend:
 			return false
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			holds++
@@ -97,15 +93,6 @@ func prolongs(c history.DataChange) bool {
 	return false
 }
 
-// endless returns the story of a client that loops.
-func endless(l sim.Loop) []string {
-	lines := []string{fmt.Sprintf("%s sends %d commands in %v without end:", l.Client, l.Sent, l.In.Round(time.Microsecond))}
-	for _, c := range l.Commands {
-		lines = append(lines, commandLine(c).text)
-	}
-	return lines
-}
-
 // livenessFindings returns the violations of progress that no operation shows: of a context that is
 // ignored, a client without end, a needless renewal.
 func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) {
@@ -115,10 +102,18 @@ func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) 
 			break
 		}
 	}
+	since := int64(out.Virtual) - stuckMargin*int64(out.Program.Config.Lease)
 	for _, name := range out.Stuck {
-		if b, ok := clientStuck(out, name); ok {
-			all = append(all, b)
+		if slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
+			continue
 		}
+		doing := "does not end"
+		for _, op := range out.Ops {
+			if op.Client == name && op.Return >= int64(out.Virtual) && op.Op != history.Use {
+				doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
+			}
+		}
+		all = append(all, stalled(out, name, int64(out.Virtual), "%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))
 	}
 	renewals, err := x.renewed(out)
 	if len(renewals) > 0 {
@@ -200,20 +195,6 @@ func stalled(o sim.Outcome, client string, at int64, format string, args ...any)
 // stuckMargin is how long, in leases, the last fault of a client must have ended before the end of
 // the schedule for the client to count as stuck.
 const stuckMargin = 10
-
-func clientStuck(o sim.Outcome, name string) (broken, bool) {
-	since := int64(o.Virtual) - stuckMargin*int64(o.Program.Config.Lease)
-	if slices.ContainsFunc(o.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
-		return broken{}, false
-	}
-	doing := "does not end"
-	for _, op := range o.Ops {
-		if op.Client == name && op.Return >= int64(o.Virtual) && op.Op != history.Use {
-			doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
-		}
-	}
-	return stalled(o, name, int64(o.Virtual), "%s %s, %v after the start", name, doing, o.Virtual.Round(time.Millisecond)), true
-}
 
 // ignoresContext reports an acquire that returned long after its context had ended. It allows for a
 // request under way, and for a check once a second.

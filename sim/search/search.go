@@ -151,26 +151,21 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	}
 	s.progress.Reached.Add(judged)
 	done, err = s.note(ctx, n, c.bounds, out, all)
+	// If a walk's schedule does not end a second time as before, the walk cannot have covered
+	// everything: what a lock's goroutines do at one instant is not a decision of the walk, and may be
+	// the runtime's, such as which of two ready cases a select takes.
 	if err == nil && !out.Endless && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
-		err = s.again(c, out)
+		c.strategy = sim.NewWalk(s.job.Part, s.job.Parts, s.walk.Prefix())
+		var second sim.Outcome
+		if second, err = s.host.Schedule(c.program, c.strategy, c.bounds, false); err == nil && second.Hash != out.Hash {
+			s.progress.Why = notDeterministic
+		}
 	}
 	return done || out.Endless, err
 }
 
 // againEvery is how many schedules of a walk come to one that is run a second time.
 const againEvery = 8
-
-// again runs the walk's current schedule a second time. If it does not end as before, the walk
-// cannot have covered everything: what a lock's goroutines do at one instant is not a decision of
-// the walk, and may be the runtime's, such as which of two ready cases a select takes.
-func (s *search) again(c schedule, before sim.Outcome) error {
-	c.strategy = sim.NewWalk(s.job.Part, s.job.Parts, s.walk.Prefix())
-	out, err := s.host.Schedule(c.program, c.strategy, c.bounds, false)
-	if err == nil && out.Hash != before.Hash {
-		s.progress.Why = notDeterministic
-	}
-	return err
-}
 
 // notDeterministic says why a walk has not covered everything.
 const notDeterministic = "the same choices did not always lead to the same: the program is not deterministic"
@@ -217,7 +212,15 @@ func (s *search) note(ctx context.Context, n int, bounds sim.Bounds, out sim.Out
 			s.progress.Violated[b.key()]++
 		}
 	}
-	i := strongest(all, s.only)
+	// The finding is the first that blames the lock itself, or else the first: two clients inside at
+	// once may be the result of a stall that no lock prevents, in a schedule that shows a bug of the
+	// lock later.
+	i := slices.IndexFunc(all, func(b broken) bool {
+		return s.only(b) && b.Property != verdicts.ExclusiveUse && b.Property != verdicts.StoreIntegrity
+	})
+	if i < 0 {
+		i = slices.IndexFunc(all, s.only)
+	}
 	if i < 0 {
 		return false, nil
 	}
@@ -228,19 +231,6 @@ func (s *search) note(ctx context.Context, n int, bounds sim.Bounds, out sim.Out
 	}
 	s.tell(line{Finding: &finding{n, b, newTape(out, bounds, b)}})
 	return true, err
-}
-
-// strongest returns the index of the first finding that blames the lock itself, or else of the
-// first; -1 if there is none. Two clients inside at once may be the result of a stall that no lock
-// prevents, in a schedule that shows a bug of the lock later.
-func strongest(all []broken, only func(broken) bool) int {
-	blames := func(b broken) bool {
-		return only(b) && b.Property != verdicts.ExclusiveUse && b.Property != verdicts.StoreIntegrity
-	}
-	if i := slices.IndexFunc(all, blames); i >= 0 {
-		return i
-	}
-	return slices.IndexFunc(all, only)
 }
 
 // newTape returns the tape of a violation. That of an endless loop has no trace: it is not for

@@ -40,14 +40,33 @@ type shrinker struct {
 	causes explainer
 }
 
-// program searches smaller programs, the smallest first, for the same violation.
+// program searches smaller programs, the smallest first, for the same violation. The bare workload
+// has no store to damage.
 func (h *shrinker) program() error {
-	for _, p := range h.smaller() {
+	best := h.best.Program
+	loads := []string{best.Load}
+	if best.Load == "counter" && h.best.Property != verdicts.StoreIntegrity {
+		loads = []string{"hot", best.Load}
+	}
+	var smaller []sim.Program
+	for _, load := range loads {
+		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
+			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
+				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
+					p := best
+					p.Load, p.Workload = load, nil
+					p.Clients, p.Config.Ops, p.Poll = clients, ops, poll
+					smaller = append(smaller, p)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(smaller, func(a, b sim.Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
+	for _, p := range smaller {
 		if h.ctx.Err() != nil {
 			return nil
 		}
-		found, err := h.search(p)
-		if err != nil || found {
+		if found, err := h.search(p); err != nil || found {
 			return err
 		}
 	}
@@ -65,29 +84,6 @@ func (h *shrinker) faults() error {
 		}
 	}
 	return nil
-}
-
-// smaller lists smaller programs. The bare workload has no store to damage.
-func (h *shrinker) smaller() (out []sim.Program) {
-	best := h.best.Program
-	loads := []string{best.Load}
-	if best.Load == "counter" && h.best.Property != verdicts.StoreIntegrity {
-		loads = []string{"hot", best.Load}
-	}
-	for _, load := range loads {
-		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
-			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
-				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
-					p := best
-					p.Load, p.Workload = load, nil
-					p.Clients, p.Config.Ops, p.Poll = clients, ops, poll
-					out = append(out, p)
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(out, func(a, b sim.Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
-	return out
 }
 
 // search looks for the violation in a smaller program, with no more faults than the tape had.

@@ -110,47 +110,49 @@ const graceToStop = 5 * time.Second
 // runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under
 // test killed it.
 func (e *exploration) runWorker(ctx context.Context, j searchJob, heard func(line)) (died *death, err error) {
-	w, err := e.start(j)
+	w, lines, err := e.start(j)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		_ = w.Kill()        // it may have ended
-		for range w.lines { // drain the output
+		_ = w.Kill()      // it may have ended
+		for range lines { // drain the output
 		}
 		w.End(0)
 	}()
 	now := death{schedule: j.First}
 	for {
 		select {
-		case <-ctx.Done():
-			return nil, w.finish(heard)
-		case l, ok := <-w.lines:
+		case <-ctx.Done(): // it ends by itself, and the rest of its output is heard
+			w.CloseInput()
+			late := time.AfterFunc(graceToStop, func() { _ = w.Kill() }) // which ends its output
+			defer late.Stop()
+			for l := range lines {
+				heard(l)
+				if l.Error != "" {
+					return nil, errors.New(l.Error)
+				}
+			}
+			return nil, nil
+		case l, ok := <-lines:
 			if !ok {
 				<-w.Ended() // and all its output has been read
 				now.why = cmp.Or(w.LastWords(), "the worker ended without any output")
 				return &now, nil
 			}
 			heard(l)
-			if done, err := now.follow(l); done || err != nil {
-				return nil, err
+			switch {
+			case l.Begin != nil:
+				now = death{schedule: *l.Begin, prefix: l.Prefix}
+			case l.Choice != nil:
+				now.choices = append(now.choices, *l.Choice)
+			case l.Error != "":
+				return nil, errors.New(l.Error)
+			case l.Done:
+				return nil, nil
 			}
 		}
 	}
-}
-
-// follow notes what a worker says of the schedule that may kill it; done reports whether that was
-// its last line.
-func (d *death) follow(l line) (done bool, err error) {
-	switch {
-	case l.Begin != nil:
-		*d = death{schedule: *l.Begin, prefix: l.Prefix}
-	case l.Choice != nil:
-		d.choices = append(d.choices, *l.Choice)
-	case l.Error != "":
-		return true, errors.New(l.Error)
-	}
-	return l.Done, nil
 }
 
 // hears returns what notes the results of a worker, by its number.
@@ -167,52 +169,33 @@ func (e *exploration) hears(part int) func(line) {
 	}
 }
 
-// workerProcess is its owner's view of a worker.
-type workerProcess struct {
-	*subprocess.Process
-	lines chan line
-}
-
-func (e *exploration) start(j searchJob) (*workerProcess, error) {
+// start starts a worker; lines has what it says, and is closed at its end.
+func (e *exploration) start(j searchJob) (w *subprocess.Process, lines chan line, err error) {
 	command := e.cfg.Command
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("explore: find this program: %w", err)
+			return nil, nil, fmt.Errorf("explore: find this program: %w", err)
 		}
 		command = []string{self}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), e.cfg.Env...), workerEnv+"=1")
-	w := &workerProcess{lines: make(chan line, 256)}
-	w.Process = subprocess.New(cmd, subprocess.Listener{Line: func(_ int, text []byte) error {
+	lines = make(chan line, 256)
+	w = subprocess.New(cmd, subprocess.Listener{Line: func(_ int, text []byte) error {
 		var l line
 		if json.Unmarshal(text, &l) == nil {
-			w.lines <- l
+			lines <- l
 		} else {
 			w.Note(text) // the lock printed it
 		}
 		return nil
-	}, End: func(error) { close(w.lines) }})
+	}, End: func(error) { close(lines) }})
 	if err := w.Start(); err != nil {
-		return nil, fmt.Errorf("explore: start a worker: %w", err)
+		return nil, nil, fmt.Errorf("explore: start a worker: %w", err)
 	}
 	_ = w.Send(j) // if it has ended, its output shows it
-	return w, nil
-}
-
-// finish waits for a worker to end by itself and handles the rest of its output.
-func (w *workerProcess) finish(heard func(line)) error {
-	w.CloseInput()
-	late := time.AfterFunc(graceToStop, func() { _ = w.Kill() }) // which ends its output
-	defer late.Stop()
-	for l := range w.lines {
-		heard(l)
-		if l.Error != "" {
-			return errors.New(l.Error)
-		}
-	}
-	return nil
+	return w, lines, nil
 }
 
 // rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape.
