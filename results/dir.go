@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/foreign"
 )
@@ -184,7 +183,7 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 func SaveFile(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() || info.IsDir() {
-		err = replace(linked(path), write)
+		err = replace(path, write)
 	} else {
 		var f *os.File
 		if f, err = os.OpenFile(path, os.O_WRONLY, 0); err == nil {
@@ -217,22 +216,16 @@ func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// linked follows the links at a path, the last of which may lead to a file that is not there yet.
-func linked(path string) string {
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
-	}
-	to, err := os.Readlink(path)
-	switch {
-	case err != nil:
-		return path
-	case filepath.IsAbs(to):
-		return to
-	}
-	return filepath.Join(filepath.Dir(path), to)
-}
-
+// replace replaces a file, or the one that links lead to, which may not be there yet.
 func replace(path string, write func(io.Writer) error) (err error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	} else if to, err := os.Readlink(path); err == nil {
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -286,14 +279,6 @@ func (d *Dir) LoadRun() (Run, error) {
 		return Run{}, fmt.Errorf("%s: %w", d.File(RunFile), err)
 	}
 	return r, nil
-}
-
-// LoadWindows reads the fault windows of a run, with what each kind of fault does; see
-// [faults.Describe].
-func (d *Dir) LoadWindows() ([]history.Window, error) {
-	windows, err := history.LoadWindows(d.File(FaultsFile))
-	faults.Describe(windows)
-	return windows, err
 }
 
 // LoadResult reads result.json. The error is fs.ErrNotExist if the run was not checked.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -75,7 +76,9 @@ func (s *Set) Dropped() int64 { return s.dropped }
 // Add adds a sample: intended start, call and return of an operation. In a closed loop intended
 // equals call.
 func (s *Set) Add(op string, intended, call, ret int64) {
-	inside := s.faults.meet(min(intended, call), ret)
+	from := min(intended, call)
+	i := sort.Search(len(s.faults), func(i int) bool { return s.faults[i].to >= from })
+	inside := i < len(s.faults) && s.faults[i].from <= ret
 	response := s.record(Tag{op, false, inside}, ret-intended)
 	service := s.record(Tag{op, true, inside}, ret-call)
 	if !response || !service {
