@@ -15,21 +15,6 @@ import (
 // violations, and the command to run it again. It fits 80 columns.
 func Bench(w io.Writer, b results.Bench, kept Kept, s Style) error {
 	b, kept = Clean(b), Clean(kept)
-	lines := append(benchHead(b, s), gateLines(b.Gates, s)...)
-	for _, tables := range benchTables(b) {
-		lines = append(lines, "")
-		for _, t := range tables {
-			lines = append(lines, t.text(s)...)
-		}
-	}
-	lines = slices.Concat(lines, breakLines(b.Cells, s), benchFeet(b), noteLines(b.Notes, len(b.Notes), s), kept.lines("bench"), again("again     ", b.Rerun))
-	if b.Baseline != nil {
-		lines = append(append(lines, ""), comparisonLines(Clean(*b.Baseline), s)...)
-	}
-	return write(w, lines)
-}
-
-func benchHead(b results.Bench, s Style) []string {
 	what := fmt.Sprintf("%s × %s × %s of %s  on %s, seed %d", LocksOf(b.Plan),
 		Plural(len(b.Plan.Settings), "setting"), Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
 	if b.Shard != nil {
@@ -55,7 +40,18 @@ func benchHead(b results.Bench, s Style) []string {
 	if answer := BenchAnswer(b); answer != "" {
 		lines = append(lines, wrapped("", answer)...)
 	}
-	return lines
+	lines = append(lines, gateLines(b.Gates, s)...)
+	for _, tables := range benchTables(b) {
+		lines = append(lines, "")
+		for _, t := range tables {
+			lines = append(lines, t.text(s)...)
+		}
+	}
+	lines = slices.Concat(lines, breakLines(b.Cells, s), benchFeet(b), noteLines(b.Notes, len(b.Notes), s), kept.lines("bench"), again("again     ", b.Rerun))
+	if b.Baseline != nil {
+		lines = append(append(lines, ""), comparisonLines(Clean(*b.Baseline), s)...)
+	}
+	return write(w, lines)
 }
 
 // bareLoop is the name of the reference that is no lock.
@@ -151,7 +147,7 @@ func benchFeet(b results.Bench) []string {
 			if f.Value == nil && slices.Contains(inTables, name) {
 				m, _ := results.FindMetric(name)
 				fewer[fmt.Sprintf("%s of %s × %s: %s; each of %s needs %s", name, c.Lock, c.Setting, Plural(f.Samples, "sample"),
-					Plural(b.Plan.Repetitions, "repetition"), count(max(m.Need, 1)))] = true
+					Plural(b.Plan.Repetitions, "repetition"), Count(max(m.Need, 1)))] = true
 			}
 		}
 	}

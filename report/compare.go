@@ -177,12 +177,3 @@ func changeLines(changes []results.Change, s Style) (lines []string) {
 	}
 	return lines
 }
-
-// againstLines lists what changed in a suite against its baseline.
-func againstLines(suite results.Suite, s Style) []string {
-	if suite.Baseline == "" {
-		return nil
-	}
-	head := fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change"))
-	return append([]string{"", head}, changeLines(suite.Changes, s)...)
-}

@@ -14,9 +14,9 @@ import (
 
 func TestFigures(t *testing.T) {
 	tests := []struct{ name, got, want string }{
-		{"thousands", count(48213), "48,213"},
-		{"three digits need no comma", count(999), "999"},
-		{"below zero", count(-1234567), "-1,234,567"},
+		{"thousands", Count(48213), "48,213"},
+		{"three digits need no comma", Count(999), "999"},
+		{"below zero", Count(-1234567), "-1,234,567"},
 		{"zero", Span(time.Duration(0)), "0ns"},
 		{"nanoseconds", Span(999 * time.Nanosecond), "999ns"},
 		{"three digits", Span(3144 * time.Microsecond), "3.14ms"},

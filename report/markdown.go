@@ -22,7 +22,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	for _, p := range r.Properties {
 		row := []string{"", "", "", p.Note}
 		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
-			row = []string{count(p.Violations), count(p.Opportunities), Percent(p.CI95[0]) + " – " + Percent(p.CI95[1]), PropertyCauses(p)}
+			row = []string{Count(p.Violations), Count(p.Opportunities), Percent(p.CI95[0]) + " – " + Percent(p.CI95[1]), PropertyCauses(p)}
 		}
 		lines = append(lines, mdRow(append([]string{string(p.Name), string(p.Verdict)}, row...)...))
 	}

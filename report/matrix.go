@@ -51,17 +51,12 @@ func matrixLines(locks []results.Cell, s Style) []string {
 	if lines = m.words(Asked(locks), s); lines != nil {
 		lines = append([]string{"", "the faults that people ask about"}, lines...)
 	}
-	if len(m.locks) <= mostTold {
-		lines = append(append(lines, "", "every scenario"), m.endings()...)
+	if len(m.locks) > mostTold {
+		return append(append(lines, ""), legend(locks, s)...)
 	}
-	return append(append(lines, ""), legend(locks, s)...)
-}
-
-// endings lists for each lock the scenarios that end otherwise than well, the worst first, and
-// counts the others.
-func (m matrix) endings() (lines []string) {
+	lines = append(lines, "", "every scenario")
 	width := m.lockWidth()
-	for _, lock := range m.locks {
+	for _, lock := range m.locks { // the scenarios that end otherwise than well, the worst first
 		by := map[results.Ending][]string{}
 		for _, name := range m.scenarios {
 			if c, ok := m.cells[[2]string{lock, name}]; ok {
@@ -79,7 +74,7 @@ func (m matrix) endings() (lines []string) {
 		}
 		lines = append(lines, wrapped(fmt.Sprintf("%-*s ", width, lock), strings.Join(words, "; "))...)
 	}
-	return lines
+	return append(append(lines, ""), legend(locks, s)...)
 }
 
 // leastOfName is how many characters of a lock's name are kept for the sake of a matrix.

@@ -44,7 +44,24 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	if meaning := SuiteMeaning(suite); meaning != "" {
 		lines = append(lines, wrapped("", meaning)...)
 	}
-	lines = slices.Concat(lines, matrixLines(locks, s), plantedLines(planted, s), oddCells(suite.Cells, s), againstLines(suite, s))
+	lines = append(lines, matrixLines(locks, s)...)
+	width := 0
+	for _, c := range planted {
+		width = max(width, len(c.Lock))
+	}
+	for i, c := range planted {
+		if i == 0 {
+			lines = append(lines, "", "planted bugs")
+		}
+		for _, row := range wrapped(fmt.Sprintf("%-*s  ", width, c.Lock), Caught(c)+" in "+c.Scenario) {
+			lines = append(lines, s.verdict(c.Verdict, row))
+		}
+	}
+	lines = append(lines, oddCells(suite.Cells, s)...)
+	if suite.Baseline != "" {
+		lines = append(lines, "", fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change")))
+		lines = append(lines, changeLines(suite.Changes, s)...)
+	}
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, neverReached(suite)...)
 	for _, n := range suite.Notes {
@@ -68,13 +85,13 @@ func SuiteSummary(suite results.Suite) string {
 	if suite.Duration > 0 { // a stored suite has none
 		took = ", " + Span(suite.Duration)
 	}
-	text := fmt.Sprintf("%s of %s as expected", count(n[checker.Pass]), Plural(run, "cell"))
+	text := fmt.Sprintf("%s of %s as expected", Count(n[checker.Pass]), Plural(run, "cell"))
 	for _, part := range []struct {
 		n    int
 		what string
 	}{{n[checker.Fail], "not"}, {n[checker.Inconclusive], "inconclusive"}, {suite.Missing, "not run"}} {
 		if part.n > 0 {
-			text += fmt.Sprintf(", %s %s", count(part.n), part.what)
+			text += fmt.Sprintf(", %s %s", Count(part.n), part.what)
 		}
 	}
 	if suite.Shard != nil {
@@ -94,7 +111,7 @@ func SuiteMeaning(suite results.Suite) string {
 	var words []string
 	for _, e := range results.Endings() {
 		if n[e] > 0 && e != results.NotRun {
-			words = append(words, fmt.Sprintf("%s %q", count(n[e]), e))
+			words = append(words, fmt.Sprintf("%s %q", Count(n[e]), e))
 		}
 	}
 	if len(words) == 0 {
@@ -153,25 +170,6 @@ func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
 		}
 	}
 	return locks, planted
-}
-
-// plantedLines lists the planted bugs, each with the cause by which it was caught, and in which
-// scenario.
-func plantedLines(planted []results.Cell, s Style) []string {
-	if len(planted) == 0 {
-		return nil
-	}
-	lock := 0
-	for _, c := range planted {
-		lock = max(lock, len(c.Lock))
-	}
-	lines := []string{"", "planted bugs"}
-	for _, c := range planted {
-		for _, row := range wrapped(fmt.Sprintf("%-*s  ", lock, c.Lock), Caught(c)+" in "+c.Scenario) {
-			lines = append(lines, s.verdict(c.Verdict, row))
-		}
-	}
-	return lines
 }
 
 // Caught says by which of the expected causes a planted bug was caught; of a break without a cause,

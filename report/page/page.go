@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
 )
 
 //go:embed assets/page.css
@@ -31,7 +33,7 @@ var templates embed.FS
 type data struct {
 	Charts []chart `json:"charts"`
 	Lanes  *lanes  `json:"lanes,omitempty"`
-	Scenes string  `json:"scenes,omitempty"` // see packed
+	Scenes string  `json:"scenes,omitempty"` // of a suite's cells: JSON, compressed, in base64
 }
 
 // chart has lines over one axis.
@@ -46,8 +48,8 @@ type chart struct {
 	XRange  *[2]float64 `json:"xrange,omitempty"`
 	Gap     float64     `json:"gap,omitempty"` // points further apart are not joined
 	Series  []series    `json:"series"`
-	Bands   []band      `json:"bands,omitempty"` // fault windows
-	Marks   []mark      `json:"marks,omitempty"` // violations
+	Bands   []item      `json:"bands,omitempty"` // fault windows
+	Marks   []item      `json:"marks,omitempty"` // violations
 }
 
 // chart adds a chart to the page, unless it has no points.
@@ -75,11 +77,9 @@ func (s series) through(points [][2]float64) series {
 	return s
 }
 
-// band is from, to and a name.
-type band [3]any
-
-// mark is an instant and its description.
-type mark [2]any
+// item is an interval, an instant, or a point in time, its description, and details that depend on
+// the kind of item.
+type item []any
 
 // classes are the styles of lines, by colour and dash.
 var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
@@ -122,23 +122,18 @@ func digestOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// chooser is a choice among words.
-type chooser struct {
-	Name  string
-	Words []string
-}
-
 var functions = template.FuncMap{
-	"choose":  func(name string, words []string) chooser { return chooser{name, words} },
-	"verdict": verdictClass, "ending": endingClass, "headline": report.Headline, "dur": func(d time.Duration) string { return report.Span(d) },
-	"count": report.Count, "percent": report.Percent, "secs": report.Instant, "value": report.Quantity, "figure": report.Figure, "delta": report.Delta,
-	"outcome":  outcomeAbout,
-	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
-	"cause": report.CauseAbout, "property": report.PropertyAbout, "metric": report.MetricName,
-	"answer": report.BenchAnswer, "locks": report.LocksOf, "settings": report.BySetting, "safety": report.SafetyText, "rows": metricRows,
-	"breaks": breaksText, "knee": kneeText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
+	"verdict": func(v checker.Result) string { return strings.ReplaceAll(string(v), "/", "") }, // its class
+	"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"dur":     func(d time.Duration) string { return report.Span(d) },
+	"metric": func(name string) string {
+		m, _ := results.FindMetric(name)
+		return cmp.Or(m.Words, name)
+	},
+	"ending": endingClass, "outcome": outcomeAbout, "metrics": shownMetrics, "interval": interval, "knee": kneeText,
+	"headline": report.Headline, "count": report.Count, "plural": report.Plural[int], "percent": report.Percent, "secs": report.Instant,
+	"value": report.Quantity, "figure": report.Figure, "delta": report.Delta, "counted": report.Causes, "causes": report.PropertyCauses,
+	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText,
+	"cause": report.CauseAbout, "property": report.PropertyAbout, "answer": report.BenchAnswer, "locks": report.LocksOf,
+	"settings": report.BySetting, "safety": report.SafetyText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
 }
-
-// verdictClass returns the style class of a verdict.
-func verdictClass(v checker.Result) string { return strings.ReplaceAll(string(v), "/", "") }
