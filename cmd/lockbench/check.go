@@ -35,35 +35,32 @@ func newCheck(a *app) *cobra.Command {
 			"Of several files each is judged by itself, in the order given; the exit code is that of the worst. With -o json each of several gives one line.",
 		Example: "  lockbench check results/runs/latest\n  lockbench check history.jsonl.zst -o json\n  lockbench check --plain history.jsonl",
 		Args:    takes("needs HISTORY", 1, math.MaxInt),
-		RunE:    func(c *cobra.Command, args []string) error { return a.checkAll(c.Context(), args, plain) },
+	}
+	// one that cannot be read keeps its place in the output, and the others are judged all the same
+	c.RunE = func(c *cobra.Command, paths []string) (err error) {
+		ctx, end := a.interruptible(c.Context())
+		defer end()
+		if len(paths) == 1 {
+			return a.check(ctx, paths[0], plain, a.writeJSON)
+		}
+		for i, path := range paths {
+			if i > 0 && !a.json() {
+				_, blank := fmt.Fprintln(a.out)
+				err = errors.Join(err, blank)
+			}
+			one := a.check(ctx, path, plain, a.writeLine)
+			if errors.Is(one, errInterrupted) {
+				return errors.Join(err, one)
+			}
+			if code := exitCode(one); a.json() && code != exitOK && code != exitViolated && code != exitInconclusive {
+				one = errors.Join(one, a.writeLine(map[string]string{"file": path, "error": inPlain(one)}))
+			}
+			err = errors.Join(err, one)
+		}
+		return err
 	}
 	c.Flags().BoolVar(&plain, "plain", false, "search the whole history at once with Porcupine, for comparison")
 	return c
-}
-
-// checkAll judges every file. One that cannot be read keeps its place in the output, and the others
-// are judged all the same.
-func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err error) {
-	ctx, end := a.interruptible(ctx)
-	defer end()
-	if len(paths) == 1 {
-		return a.check(ctx, paths[0], plain, a.writeJSON)
-	}
-	for i, path := range paths {
-		if i > 0 && !a.json() {
-			_, blank := fmt.Fprintln(a.out)
-			err = errors.Join(err, blank)
-		}
-		one := a.check(ctx, path, plain, a.writeLine)
-		if errors.Is(one, errInterrupted) {
-			return errors.Join(err, one)
-		}
-		if code := exitCode(one); a.json() && code != exitOK && code != exitViolated && code != exitInconclusive {
-			one = errors.Join(one, a.writeLine(map[string]string{"file": path, "error": inPlain(one)}))
-		}
-		err = errors.Join(err, one)
-	}
-	return err
 }
 
 // check judges one history, and shows it.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
 )
@@ -29,22 +28,6 @@ type interruption struct {
 	first  context.CancelFunc
 	cancel context.CancelFunc
 	of     *signals
-}
-
-// take takes signals until done is closed.
-func (s *signals) take(a *app, from <-chan os.Signal, done <-chan struct{}) {
-	var late <-chan time.Time
-	for {
-		asked := false
-		select {
-		case <-from:
-			asked = true
-		case <-late:
-		case <-done:
-			return
-		}
-		late = s.next(a, asked)
-	}
 }
 
 // next makes the next step to the end, and returns when the one after it is due.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 	"unicode/utf8"
 
@@ -46,21 +45,6 @@ const columns = 80
 func (a *app) table(rows ...[]string) error { return aligned(a.out, rows) }
 
 func aligned(out io.Writer, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range wrapLast(rows) {
-		for i, cell := range row {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
-			}
-			fmt.Fprint(w, foreign.Text(cell))
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
-}
-
-// wrapLast continues the last cell of each row in rows of their own, under it.
-func wrapLast(rows [][]string) [][]string {
 	width := []int{}
 	for _, row := range rows {
 		for i, cell := range row[:max(0, len(row)-1)] {
@@ -70,23 +54,25 @@ func wrapLast(rows [][]string) [][]string {
 			width[i] = max(width[i], utf8.RuneCountInString(cell)+2)
 		}
 	}
-	var out [][]string
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		if len(row) == 0 {
-			out = append(out, row)
+			fmt.Fprintln(w)
 			continue
 		}
 		last, left := len(row)-1, columns
-		for _, w := range width[:last] {
-			left -= w
+		for _, n := range width[:last] {
+			left -= n
 		}
 		for i, line := range report.Wrap(max(left, 20), "", row[last]) {
-			next := slices.Concat(row[:last], []string{line})
-			if i > 0 {
-				next = append(make([]string, last), line)
+			for _, cell := range row[:last] {
+				if i > 0 { // a continuation stands under the last cell alone
+					cell = ""
+				}
+				fmt.Fprint(w, foreign.Text(cell), "\t")
 			}
-			out = append(out, next)
+			fmt.Fprintln(w, foreign.Text(line))
 		}
 	}
-	return out
+	return w.Flush()
 }

@@ -60,14 +60,6 @@ func benchRecord(b results.Bench, dir string) record {
 		forms: forms(b, report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures)}
 }
 
-// comparisonRecord is a comparison, which is stored nowhere.
-func comparisonRecord(c results.Comparison) record {
-	return record{value: c,
-		html:  func(w io.Writer, _ string) error { return page.Comparison(w, c) },
-		text:  func(w io.Writer, style report.Style) error { return report.Comparison(w, c, style) },
-		forms: map[string]func(io.Writer) error{"md": func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }}}
-}
-
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
 func keptIn(dir string) report.Kept {
 	page := filepath.Join(dir, results.ReportFile)

@@ -46,7 +46,11 @@ func newRepro(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
-					return bugItem{b, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
+					item := struct {
+						repro.Bug
+						Command string `json:"command"`
+					}{b, b.Command()}
+					return item, []string{b.Name, b.What + " (" + b.Source + ")"}
 				}))
 			}
 			return a.repro(c.Context(), args[0], f, c.Flags())
@@ -59,12 +63,6 @@ func newRepro(a *app) *cobra.Command {
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	f.exec.register(s)
 	return c
-}
-
-// bugItem is a bug as JSON.
-type bugItem struct {
-	repro.Bug
-	Command string `json:"command"`
 }
 
 func bugNames() []string {

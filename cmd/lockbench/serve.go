@@ -43,9 +43,16 @@ func newServe(a *app) *cobra.Command {
 
 // serve serves until it is interrupted.
 func (a *app) serve(ctx context.Context, base, addr string) error {
-	l, err := listenLoopback(addr)
+	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: --addr %s: want host:port, such as 127.0.0.1:8080", errUsage, addr)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%w: --addr %s: must be a loopback address (127.0.0.1, ::1 or localhost): the reports are shown to this machine alone", errUsage, addr)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("--addr %s: %w: %w", addr, servers.ErrMissing, err)
 	}
 	handler, err := newBrowser(base, l.Addr().(*net.TCPAddr).Port)
 	if err != nil {
@@ -58,23 +65,6 @@ func (a *app) serve(ctx context.Context, base, addr string) error {
 		<-ctx.Done()
 	}
 	return errors.Join(err, stop(), handler.root.Close())
-}
-
-// listenLoopback listens on an address of this machine's loopback, and on no other.
-func listenLoopback(addr string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("%w: --addr %s: want host:port, such as 127.0.0.1:8080", errUsage, addr)
-	}
-	ip := net.ParseIP(host)
-	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("%w: --addr %s: must be a loopback address (127.0.0.1, ::1 or localhost): the reports are shown to this machine alone", errUsage, addr)
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--addr %s: %w: %w", addr, servers.ErrMissing, err)
-	}
-	return l, nil
 }
 
 // browser serves a folder of runs: an index and the files of each run. Its os.Root lets no path or
