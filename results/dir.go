@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/foreign"
 )
@@ -279,6 +280,14 @@ func (d *Dir) LoadRun() (Run, error) {
 		return Run{}, fmt.Errorf("%s: %w", d.File(RunFile), err)
 	}
 	return r, nil
+}
+
+// LoadWindows reads the fault windows of a run, with what each kind of fault does; see
+// [faults.Describe].
+func (d *Dir) LoadWindows() ([]history.Window, error) {
+	windows, err := history.LoadWindows(d.File(FaultsFile))
+	faults.Describe(windows)
+	return windows, err
 }
 
 // LoadResult reads result.json. The error is fs.ErrNotExist if the run was not checked.

@@ -79,6 +79,16 @@ func exclusive(c *cobra.Command, _ []string) (err error) {
 	return err
 }
 
+// inRange checks the numbers of a flag that was given.
+func inRange(flags *pflag.FlagSet, name string, least, most int, values ...int) error {
+	for _, n := range values {
+		if flags.Changed(name) && (n < least || n > most) {
+			return fmt.Errorf("%w: --%s %d: must be %d to %d", errUsage, name, n, least, most)
+		}
+	}
+	return nil
+}
+
 type shardFlag struct{ given *results.Shard }
 
 // String returns the shard; "" for the whole.

@@ -53,8 +53,7 @@ type app struct {
 	line    *statusLine
 	format  choice // of -o
 	quiet   bool   // -q
-	program programFlags
-	access  accessFlags
+	reach   serverFlags
 	signals signals
 	ran     bool // flags and arguments were right
 }

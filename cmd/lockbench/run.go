@@ -156,7 +156,12 @@ func (a *app) runExperiment(ctx context.Context, f *runFlags, flags *pflag.FlagS
 	if err != nil {
 		return e, err
 	}
-	if !harness.Simulates(p) && f.leavesLength(flags) { // long enough for latencies
+	length := func(text string) bool {
+		name, _, _ := strings.Cut(text, "=")
+		return name == "ops" || name == "duration" || name == "warmup"
+	}
+	given := flags.Changed("scenario") || flags.Changed("ops") || flags.Changed("duration") || slices.ContainsFunc(f.set, length)
+	if !harness.Simulates(p) && !given { // long enough for latencies
 		s.Length, s.WarmUp, s.Ops = faults.Span{Fixed: 10 * time.Second}, faults.Span{Fixed: time.Second}, 0
 		if err := s.Validate(); err != nil {
 			return e, err
@@ -229,7 +234,15 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 			s.Pace = workloads.Pace(f.pace.value)
 		}
 		if err := s.Validate(); err != nil {
-			return s, asInput(blame(flag, err))
+			var wrong *scenarios.Error
+			switch value := flag.Value.String(); {
+			case !errors.As(err, &wrong):
+			case strings.Contains(wrong.Message, strconv.Quote(value)): // which names it
+				err = fmt.Errorf("--%s: %s", name, wrong.Message)
+			default:
+				err = fmt.Errorf("--%s %s: %s", name, value, wrong.Message)
+			}
+			return s, asInput(err)
 		}
 	}
 	if s, err = s.With(f.set); err != nil {
@@ -240,28 +253,4 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 		s.SLO = append(slices.Clip(s.SLO), g.Text)
 	}
 	return s, err
-}
-
-// blame names the flag, and its value if the message does not, in the error of a scenario that it
-// changed.
-func blame(flag *pflag.Flag, err error) error {
-	var wrong *scenarios.Error
-	value := flag.Value.String()
-	switch {
-	case !errors.As(err, &wrong):
-		return err
-	case strings.Contains(wrong.Message, strconv.Quote(value)):
-		return fmt.Errorf("--%s: %s", flag.Name, wrong.Message)
-	}
-	return fmt.Errorf("--%s %s: %s", flag.Name, value, wrong.Message)
-}
-
-// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run
-// is long enough for latencies.
-func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
-	set := func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
-		return name == "ops" || name == "duration" || name == "warmup"
-	}
-	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
 }

@@ -12,7 +12,6 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
@@ -48,12 +47,10 @@ type commandCount struct {
 // the first violation's. It skips missing files, because a run may have been killed at any time.
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: &timeline{width: 1 << 20, buckets: map[int64]*bucket{}}, byCommand: map[string]*commandCount{}}
-	windows, err := history.LoadWindows(d.File(results.FaultsFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var err error
+	if out.faults, err = d.LoadWindows(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	faults.Describe(windows)
-	out.faults = windows
 	key, at := "", []int64{}
 	for _, v := range report.Firsts(result) {
 		if key = cmp.Or(key, v.Key); v.Key == key {
