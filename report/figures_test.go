@@ -13,7 +13,7 @@ import (
 )
 
 func TestFigures(t *testing.T) {
-	tests := []struct{ name, got, want string }{
+	for _, tt := range []struct{ name, got, want string }{
 		{"thousands", Count(48213), "48,213"},
 		{"three digits need no comma", Count(999), "999"},
 		{"below zero", Count(-1234567), "-1,234,567"},
@@ -32,8 +32,7 @@ func TestFigures(t *testing.T) {
 		{"one", Plural(1, "re-entry"), "1 re-entry"},
 		{"several", Plural(2000, "re-entry"), "2,000 re-entries"},
 		{"several of another ending", Plural(0, "key"), "0 keys"},
-	}
-	for _, tt := range tests {
+	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
 		}

@@ -89,7 +89,7 @@ func TestJUnitOfACell(t *testing.T) {
 		return map[verdicts.Property]checker.Result{me: a, si: b}
 	}
 	pass, fail, skip := outcome{}, outcome{failed: true}, outcome{skipped: true}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		cell results.Cell
 		want map[string]outcome
@@ -113,8 +113,7 @@ func TestJUnitOfACell(t *testing.T) {
 		{"no verdict", results.Cell{Expected: "safe", Observed: results.NothingObserved, Verdict: checker.Inconclusive}, map[string]outcome{"run": {errored: true}}},
 		{"does not apply", results.NACell("l", "s", "no lease"), map[string]outcome{"expectation": skip}},
 		{"of a stored suite, which has no properties", results.Cell{Expected: "safe", Observed: "safe", Verdict: checker.Pass}, map[string]outcome{"expectation": pass}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.cell.Lock, tt.cell.Scenario = "l", "s"
 			got := junitCases(t, text(t, func(b *strings.Builder) error {

@@ -27,14 +27,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", name, diff)
 	}
@@ -98,10 +94,15 @@ func passing() results.Result {
 func text(t *testing.T, write func(*strings.Builder) error) string {
 	t.Helper()
 	var b strings.Builder
-	if err := write(&b); err != nil {
+	must(t, write(&b))
+	return b.String()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
 }
 
 func runText(t *testing.T, r results.Result, path string, s report.Style) string {
@@ -243,9 +244,7 @@ func TestComparisonTellsWhatChanged(t *testing.T) {
 		c.Changes = append(c.Changes, results.Change{Change: results.Other, Lock: "fair", Scenario: "steady", Was: "x", Is: "y"})
 	}
 	var b strings.Builder
-	if err := report.Comparison(&b, c, report.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, report.Comparison(&b, c, report.Style{}))
 	for _, want := range []string{"token × steady: was safe, is mutual-exclusion/mis-unlock\n", "token × failover: was safe, is nothing\n", "2 more (-o json lists them)\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -21,12 +21,17 @@ import (
 
 var noon = time.Date(2026, 3, 1, 13, 0, 0, 0, time.FixedZone("one hour east", 3600))
 
-func create(t *testing.T, base, id string) *results.Dir {
+func must(t testing.TB, err error) {
 	t.Helper()
-	d, err := results.Create(base, results.Name(noon, id, "pause-holder", "set-nx-ex"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func create(t *testing.T, base, id string) *results.Dir {
+	t.Helper()
+	d, err := results.Create(base, results.Name(noon, id, "pause-holder", "set-nx-ex"), false)
+	must(t, err)
 	return d
 }
 
@@ -40,19 +45,13 @@ func TestSaveAndLoadInEachPhase(t *testing.T) {
 	run.Nodes = []history.Server{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
 	for _, phase := range []results.Phase{results.Started, results.Driven, results.Checked} {
 		run.Phase = phase
-		if err := d.SaveRun(run); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.SaveRun(run))
 		want := results.NewResult(run, aVerdict())
 		if phase == results.Checked {
-			if err := d.SaveResult(want); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.SaveResult(want))
 		}
 		_, got, result, err := results.Load(base) // by way of latest
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		run.Schema = results.RunSchema
 		if diff := cmp.Diff(run, got); diff != "" {
 			t.Errorf("%s: run (-want +got)\n%s", phase, diff)
@@ -88,9 +87,7 @@ func TestLatestFollowsTheNewestRun(t *testing.T) {
 
 func TestLatestDoesNotReplaceAFile(t *testing.T) {
 	base := t.TempDir()
-	if err := os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600))
 	if _, err := results.Create(base, results.Name(noon, "x", "s", "l"), false); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
@@ -102,9 +99,7 @@ func TestLatestDoesNotReplaceAFile(t *testing.T) {
 func TestNamesCannotLeaveTheBase(t *testing.T) {
 	base := t.TempDir()
 	d, err := results.Create(base, results.Name(noon, "x", "../../etc/passwd", "a/b c"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if filepath.Dir(d.Path()) != base {
 		t.Errorf("made %s outside %s", d.Path(), base)
 	}
@@ -113,9 +108,7 @@ func TestNamesCannotLeaveTheBase(t *testing.T) {
 // TestSaveIsAllOrNothing: a writer that fails half-way leaves the old file whole and nothing else.
 func TestSaveIsAllOrNothing(t *testing.T) {
 	d := create(t, t.TempDir(), "x")
-	if err := d.Save("latency/acquire.hgrm", []byte("old")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Save("latency/acquire.hgrm", []byte("old")))
 	broken := errors.New("disk full")
 	err := d.SaveFunc("latency/acquire.hgrm", func(w io.Writer) error {
 		fmt.Fprint(w, "half of the n")
@@ -149,20 +142,17 @@ func TestSaveRunRefusesInvalidRecords(t *testing.T) {
 }
 
 func TestLoadSaysWhatIsWrong(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, file, text, want string
 	}{
 		{"a directory without a run", "other", "", "no run here"},
 		{"broken JSON", results.RunFile, "{\n \"schema\": ,\n}", "line 2, column"},
 		{"another schema", results.RunFile, `{"schema":"lockbench/run/v9"}`, `want "lockbench/run/v1"`},
 		{"wrong type", results.RunFile, "{\n\"seed\": \"x\"}", "line 2"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := t.TempDir()
-			if err := os.WriteFile(filepath.Join(base, tt.file), []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(base, tt.file), []byte(tt.text), 0o600))
 			if _, _, _, err := results.Load(base); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
@@ -174,9 +164,7 @@ func TestSecretsAreNotSaved(t *testing.T) {
 	d := create(t, t.TempDir(), "x")
 	run := aRun()
 	run.Argv = append(run.Argv, "--server", "redis://:hunter2@10.0.0.1:6379")
-	if err := d.SaveRun(run); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.SaveRun(run))
 	if data, err := os.ReadFile(d.File(results.RunFile)); err != nil || bytes.Contains(data, []byte("hunter2")) {
 		t.Errorf("saved %s, %v", data, err)
 	}

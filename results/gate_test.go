@@ -10,7 +10,7 @@ import (
 )
 
 func TestParseGate(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		text  string
 		limit float64
 		least bool
@@ -40,8 +40,7 @@ func TestParseGate(t *testing.T) {
 		{"acquire.p98<=1s", 0, false, "", `did you mean "acquire.p9`},              // not a reported percentile
 		{"p99>3ms", 0, false, "", "of acquire.p99 less is better: want acquire.p99<=3ms"},
 		{"throughput<=5", 0, false, "", "of throughput more is better: want throughput>=5"},
-	}
-	for _, tt := range tests {
+	} {
 		g, err := results.ParseGate(tt.text)
 		if tt.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
@@ -57,7 +56,7 @@ func TestParseGate(t *testing.T) {
 
 func TestGateCheck(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
-	tests := []struct {
+	for _, tt := range []struct {
 		text  string
 		value *float64
 		want  checker.Result
@@ -68,12 +67,9 @@ func TestGateCheck(t *testing.T) {
 		{"throughput>=500", at(499.9), checker.Fail},      // below
 		{"throughput>=500", nil, checker.Inconclusive},    // without a value: inconclusive
 		{"errors<=0%", at(0), checker.Pass},               // 0 % of 0
-	}
-	for _, tt := range tests {
+	} {
 		g, err := results.ParseGate(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := g.Check(results.Figure{Value: tt.value, Samples: 3, Need: 5}); got.Verdict != tt.want || got.Gate != g.Text || tt.value == nil && got.Why != "3 of 5 samples needed" {
 			t.Errorf("%s of %v: %+v, want %s", tt.text, tt.value, got, tt.want)
 		}

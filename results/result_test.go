@@ -56,7 +56,7 @@ func TestResultFitsItsSchema(t *testing.T) {
 	virtual.SetLatency(nil, results.NoLatency)
 	nan := aVerdict()
 	nan.Properties[0].Rate, nan.Properties[0].CI95 = math.NaN(), [2]float64{math.NaN(), math.Inf(1)}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		result results.Result
 		has    string
@@ -65,13 +65,10 @@ func TestResultFitsItsSchema(t *testing.T) {
 		{"nothing was recorded", empty, `"latency": {},`},
 		{"no figures from virtual time", virtual, `"latency_absent": "virtual time: no latency figures"`},
 		{"a rate over nothing", results.NewResult(aRun(), nan), `"rate": 0,`},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, err := json.MarshalIndent(tt.result, "", " ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, problem := range schematest.Check(t, "schema/result.schema.json", data) {
 				t.Error(problem)
 			}
@@ -85,9 +82,7 @@ func TestResultFitsItsSchema(t *testing.T) {
 // TestSchemaCanFail checks that the schema of the test above refuses something.
 func TestSchemaCanFail(t *testing.T) {
 	good, err := json.Marshal(results.NewResult(aRun(), aVerdict()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for old, broken := range map[string]string{
 		`"verdict":"fail"`: `"verdict":false`, `"seed":8341`: `"seed":"8341"`, `"rate":0.0073`: `"rate":null`,
 		`"histogram_dropped"`: `"dropped"`, `"violations":3`: `"violations":-3`, `"rerun"`: `"again"`,
@@ -139,7 +134,7 @@ func TestNewResultDoesNotTouchTheVerdict(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   string
 		want string
@@ -152,8 +147,7 @@ func TestRedact(t *testing.T) {
 		{"as a parameter", "redis://h:1?password=secret", "redis://h:1?password=REDACTED"},
 		{"that does not parse", "redis://u:sec%ret@h:1", "REDACTED"},
 		{"with an @ in it", "redis://u:sec@ret@h:1", "redis://u:REDACTED@h:1"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := results.Redact([]string{tt.in})[0]; got != tt.want {
 				t.Errorf("Redact(%q) = %q, want %q", tt.in, got, tt.want)

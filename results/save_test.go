@@ -26,17 +26,11 @@ func TestSaveWritesWhereAPathLeads(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		link, file := filepath.Join(dir, "link"), filepath.Join(dir, "other", "file")
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		if row.old != "-" {
-			if err := os.WriteFile(file, []byte(row.old), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(row.old), 0o600))
 		}
-		if err := os.Symlink("other/file", link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink("other/file", link))
 		save(link)
 		if text, err := os.ReadFile(file); string(text) != "saved" {
 			t.Errorf("%s: the file has %q, %v", row.name, text, err)
@@ -56,9 +50,7 @@ func TestSaveWritesWhereAPathLeads(t *testing.T) {
 			read <- string(text)
 		}()
 		if path != pipe {
-			if err := os.Symlink(pipe, path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink(pipe, path))
 		}
 		save(path)
 		if info, err := os.Lstat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
@@ -74,9 +66,7 @@ func TestSaveWritesWhereAPathLeads(t *testing.T) {
 func TestHeldWhileInUse(t *testing.T) {
 	d := create(t, t.TempDir(), "x")
 	use, err := d.Hold()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !results.Held(d.Path()) {
 		t.Error("it is not held while in use")
 	}

@@ -38,7 +38,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	}
 	zero, five, seven := int64(0), int64(5), int64(7)
 	const unrecorded = "the run was ended before anything that its clients did was recorded"
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		final *int64
 		save  saving
@@ -54,8 +54,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 		{"the machine stopped in the head of the recording", nil, cutRecording(20), 3, unrecorded},
 		{"the machine stopped at its first byte", nil, cutRecording(0), 3, unrecorded},
 		{"killed before its clients began", nil, func(*results.Dir, history.Header) error { return nil }, 3, unrecorded},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "steady", "token"), false)
 			must(t, err)

@@ -16,7 +16,7 @@ import (
 func TestDoctor(t *testing.T) {
 	testneeds.RedisBinary(t)
 	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
-	tests := []struct {
+	for _, tt := range []struct {
 		name      string
 		providers []servers.Provider
 		code      int
@@ -25,8 +25,7 @@ func TestDoctor(t *testing.T) {
 		{"one is there", []servers.Provider{fakeProvider{"docker", gone}, servers.NewProcess(servers.ProcessOptions{})}, 0,
 			[]string{"auto     takes process", "docker  not available", "apt install redis-server", "standalone"}},
 		{"none is there", []servers.Provider{fakeProvider{"process", gone}}, 5, []string{"takes nothing", "apt install redis-server"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.providers = func() []servers.Provider { return tt.providers }

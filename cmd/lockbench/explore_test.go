@@ -23,7 +23,7 @@ func TestExploreEnds(t *testing.T) {
 		return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: search.Mixed}}
 	}
 	broken := errors.New("a worker could not be started")
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		r    search.Result
 		err  error
@@ -33,8 +33,7 @@ func TestExploreEnds(t *testing.T) {
 		{"nothing run", result("inconclusive", 0), nil, 3},
 		{"the search broke before it began", search.Result{}, broken, 70},
 		{"the search broke on its way", result("pass", 10), broken, 70},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld("")
 			w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {

@@ -211,25 +211,19 @@ func filesUsed(t *testing.T, name string) map[string]map[string]bool {
 	t.Helper()
 	fset := token.NewFileSet()
 	paths, err := filepath.Glob(filepath.Join("..", "..", name, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var files []*ast.File
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files = append(files, file)
 	}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	pkg, err := (&types.Config{Importer: importer.ForCompiler(fset, "gc", compiled(t, module+name))}).Check(module+name, fset, files, &info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := func(at token.Pos) string { return filepath.Base(fset.Position(at).Filename) }
 	uses := map[string]map[string]bool{}
 	for _, f := range files {
@@ -252,9 +246,7 @@ func compiled(t *testing.T, name string) func(path string) (io.ReadCloser, error
 	t.Helper()
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", name)
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exports := map[string]string{}
 	for line := range bytes.Lines(out) {
 		path, file, _ := strings.Cut(strings.TrimSpace(string(line)), " ")

@@ -25,7 +25,7 @@ func foundIn() search.Result {
 
 func TestReproExitCodes(t *testing.T) {
 	found := foundIn()
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		bug     string
 		verdict checker.Result // of every run
@@ -40,8 +40,7 @@ func TestReproExitCodes(t *testing.T) {
 		{"found", "blind-release", checker.Pass, found, nil, 0},
 		{"not found", "blind-release", checker.Pass, search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Schedules: 9}}, nil, 1},
 		{"the search broke", "blind-release", checker.Pass, search.Result{}, errors.New("no worker"), 70},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(tt.verdict)
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {

@@ -22,7 +22,7 @@ import (
 
 func TestRunExitCodes(t *testing.T) {
 	broken := errors.New("the recorder lost its file")
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		verdict checker.Result
 		err     error // of the run, beside its outcome
@@ -42,8 +42,7 @@ func TestRunExitCodes(t *testing.T) {
 		{"a word too many", checker.Pass, nil, []string{"steady"}, 4},
 		{"no repetition", checker.Pass, nil, []string{"--reps", "0"}, 4},
 		{"a URL that is none", checker.Pass, nil, []string{"--server", "http://x"}, 4},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(tt.verdict)
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
@@ -63,7 +62,7 @@ func TestRunExitCodes(t *testing.T) {
 // TestFlagsReachTheExperiment: every flag of run changes what is run.
 func TestFlagsReachTheExperiment(t *testing.T) {
 	fixed := func(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		ok   func(e harness.Experiment) bool
@@ -89,8 +88,7 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 			return e.Scenario.Think == fixed(300*time.Millisecond)
 		}},
 		{"out", []string{"--out", "elsewhere"}, func(e harness.Experiment) bool { return e.Base == "elsewhere" }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			if got := w.call(t, append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)...); got != 0 {
@@ -173,7 +171,7 @@ func TestRunKeepsItsViews(t *testing.T) {
 // TestAutoSaysWhatItTook and why, and takes the first that is there.
 func TestAutoSaysWhatItTook(t *testing.T) {
 	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
-	tests := []struct {
+	for _, tt := range []struct {
 		name      string
 		providers []servers.Provider
 		code      int
@@ -186,8 +184,7 @@ func TestAutoSaysWhatItTook(t *testing.T) {
 		{"what is left", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{"docker", gone}, &harness.Sim{}}, 0, "sim",
 			[]string{"virtual time", "no latency figures"}},
 		{"none", []servers.Provider{fakeProvider{"process", gone}}, 5, "", []string{"process: ", "apt install redis-server"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.providers = func() []servers.Provider { return tt.providers }
@@ -203,7 +200,7 @@ func TestAutoSaysWhatItTook(t *testing.T) {
 }
 
 func TestInterrupts(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		signals int
 		verdict checker.Result
@@ -215,8 +212,7 @@ func TestInterrupts(t *testing.T) {
 		{"what was inconclusive anyway", 1, checker.Inconclusive, 3, "INCONCLUSIVE  token × steady"},
 		{"the second quits", 2, checker.Pass, 130, ""},
 		{"more change nothing", 3, checker.Pass, 130, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(tt.verdict)
 			w.runner = func(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
@@ -305,7 +301,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 
 // TestProgress: one line, redrawn, on a terminal; nothing of it in a pipe.
 func TestProgress(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		terminal bool
 		args     []string
@@ -316,8 +312,7 @@ func TestProgress(t *testing.T) {
 		{"a pipe", false, nil, nil, false},
 		{"a terminal that wants quiet", true, []string{"-q"}, nil, false},
 		{"a terminal that cannot", true, nil, map[string]string{"TERM": "dumb"}, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.errTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
@@ -373,7 +368,7 @@ func TestRunProgress(t *testing.T) {
 }
 
 func TestColours(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		terminal bool
 		env      map[string]string
@@ -383,8 +378,7 @@ func TestColours(t *testing.T) {
 		{"a pipe", false, nil, false},
 		{"NO_COLOR", true, map[string]string{"NO_COLOR": "1"}, false},
 		{"a terminal without", true, map[string]string{"TERM": "dumb"}, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.outTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }

@@ -35,7 +35,7 @@ func cells(verdicts map[string]checker.Result) func(context.Context, harness.Exp
 
 func TestSuiteExitCodes(t *testing.T) {
 	args := []string{"suite", "--locks", "token,setnx", "--scenarios", "steady"}
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		args     []string
 		verdicts map[string]checker.Result
@@ -45,8 +45,7 @@ func TestSuiteExitCodes(t *testing.T) {
 		{"a cell differs", args, map[string]checker.Result{"setnx steady": checker.Fail}, 1},
 		{"a cell is inconclusive", args, map[string]checker.Result{"setnx steady": checker.Inconclusive}, 3},
 		{"no such scenario", []string{"suite", "--scenarios", "nope"}, nil, 4},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.runner = cells(tt.verdicts)
@@ -310,15 +309,14 @@ func names(t *testing.T, dir string) (out []string) {
 // to stay, and two suites never share one.
 func TestSuiteKeepsWhatDiffers(t *testing.T) {
 	verdicts := map[string]checker.Result{"setnx steady": checker.Fail, "setnx contended": checker.Inconclusive}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		want []string // run directories, without their times
 	}{
 		{"what differs and what is inconclusive", nil, []string{"contended-setnx", "steady-setnx"}},
 		{"all", []string{"--keep-all"}, []string{"contended-setnx", "contended-token", "steady-setnx", "steady-token"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, out := newWorld(checker.Pass), t.TempDir()
 			w.runner, w.random = withDirs(t, verdicts), strings.NewReader("abcdef") // two names

@@ -15,6 +15,13 @@ import (
 
 const ms = int64(time.Millisecond)
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func hist(t *testing.T, s *latency.Set, tag latency.Tag) *hdr.Histogram {
 	t.Helper()
 	one := s.Get(tag)
@@ -60,7 +67,7 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 // TestOutOfRangeIsCounted: values above 3 s, which redis-benchmark clamps, are recorded, and values
 // out of range are counted.
 func TestOutOfRangeIsCounted(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		value   int64
 		dropped int64
@@ -71,8 +78,7 @@ func TestOutOfRangeIsCounted(t *testing.T) {
 		{"an hour fits", latency.Highest, 0},
 		{"a nanosecond more does not", latency.Highest + 1, 1},
 		{"time does not run backwards", -5, 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set := latency.NewSet(nil)
 			set.Add(latency.Acquire, 100, 100, 100+tt.value)
@@ -94,7 +100,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 		{Start: 0, End: 0, Confirmed: false}, // not confirmed, so it must not cover the run
 		{Start: 900, Confirmed: true},        // never healed
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name           string
 		intended, call int64
 		ret            int64
@@ -108,8 +114,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 		{"spans one", 50, 50, 400, true},
 		{"intended in one, called after it", 290, 305, 310, true},
 		{"in the one that never ends", 5000, 5000, 5001, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set := latency.NewSet(windows)
 			set.Add(latency.Acquire, tt.intended, tt.call, tt.ret)
@@ -132,17 +137,13 @@ func TestLogIsReadByTheReader(t *testing.T) {
 	set.Add(latency.Release, 5000*ms, 5000*ms, 5001*ms)
 	var b bytes.Buffer
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	if err := set.WriteLog(&b, start, start.Add(10*time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, set.WriteLog(&b, start, start.Add(10*time.Second)))
 	type row struct{ count, max int64 }
 	got := map[string]row{}
 	reader := hdr.NewHistogramLogReader(&b)
 	for {
 		h, err := reader.NextIntervalHistogram()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if h == nil {
 			break
 		}
@@ -169,9 +170,7 @@ func TestSpectrumIsInMilliseconds(t *testing.T) {
 		set.Add(latency.Acquire, 0, 0, 250*ms)
 	}
 	var b strings.Builder
-	if err := set.WriteSpectrum(&b, latency.Acquire); err != nil {
-		t.Fatal(err)
-	}
+	must(t, set.WriteSpectrum(&b, latency.Acquire))
 	for _, want := range []string{"Value\tPercentile\tTotalCount\t1/(1-Percentile)", "250.", "Total count    =           10"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

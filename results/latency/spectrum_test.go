@@ -18,9 +18,7 @@ func TestSpectrumEndsBeforeTheLastTen(t *testing.T) {
 	}{{0, 0, 0}, {19, 0, 0}, {20, 2, 2}, {1000, 10, 100}} {
 		h := hdr.New(latency.Lowest, latency.Highest, 2)
 		for i := range row.samples {
-			if err := h.RecordValue(int64(i+1) * 1e6); err != nil {
-				t.Fatal(err)
-			}
+			must(t, h.RecordValue(int64(i+1)*1e6))
 		}
 		points := latency.Spectrum(h)
 		if len(points) < row.least || row.least == 0 && len(points) > 0 {
