@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
@@ -136,3 +138,5 @@ func aBench(prefix string) results.Bench {
 	b.Knees = []results.Knee{{Lock: "token", Setting: b.Cells[0].Setting, Limit: "acquire.p99 <= 20ms", Rate: f(results.PerSecond, 4000, true)}}
 	return b
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,11 +3,13 @@ package latency_test
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results/latency"
@@ -179,5 +181,53 @@ func TestSpectrumIsInMilliseconds(t *testing.T) {
 	b.Reset()
 	if err := set.WriteSpectrum(&b, latency.Extend); err != nil || b.Len() != 0 {
 		t.Errorf("without a sample: %q, %v", b.String(), err)
+	}
+}
+
+// TestLiveIsWithinAnEighth compares the live figures with the sorted samples, of two clients.
+func TestLiveIsWithinAnEighth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(0, latency.Highest), 1, 200).Draw(t, "samples")
+		percent := rapid.Float64Range(1, 100).Draw(t, "percent")
+		a, b := &latency.Live{}, &latency.Live{}
+		for i, v := range all {
+			[]*latency.Live{a, b}[i%2].Record(v)
+		}
+		slices.Sort(all)
+		rank := percent / 100 * float64(len(all)) // the library rounds it
+		low, high := all[max(int(math.Floor(rank)), 1)-1], all[max(int(math.Ceil(rank)), 1)-1]
+		got := latency.Waits(a, b).ValueAtPercentile(percent)
+		if got < low || got > high+high/8+latency.Lowest {
+			t.Fatalf("%g %% of %v: %v, want %v to %v, at most an eighth more", percent, all, got, low, high)
+		}
+	})
+	r := &latency.Live{}
+	r.Record(-10) // a clock that ran backwards
+	if got := latency.Waits(r).ValueAtPercentile(100); got > latency.Lowest {
+		t.Errorf("of a negative sample: %v", got)
+	}
+}
+
+// TestSpectrumEndsBeforeTheLastTen: ten samples lie above each percentile that is drawn, and
+// nothing is drawn that ends below the median.
+func TestSpectrumEndsBeforeTheLastTen(t *testing.T) {
+	for _, row := range []struct {
+		samples int
+		least   int
+		most    float64 // 1/(1-p) of the last point
+	}{{0, 0, 0}, {19, 0, 0}, {20, 2, 2}, {1000, 10, 100}} {
+		h := hdr.New(latency.Lowest, latency.Highest, 2)
+		for i := range row.samples {
+			must(t, h.RecordValue(int64(i+1)*1e6))
+		}
+		points := latency.Spectrum(h)
+		if len(points) < row.least || row.least == 0 && len(points) > 0 {
+			t.Errorf("%d samples: %d points, want %d", row.samples, len(points), row.least)
+		}
+		for _, p := range points {
+			if p[0] > row.most {
+				t.Errorf("%d samples: a point at %.1f, want at most %.1f", row.samples, p[0], row.most)
+			}
+		}
 	}
 }
