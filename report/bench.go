@@ -203,7 +203,15 @@ const lockColumn = 22
 // they are handed over, or the rates that were searched for.
 func benchTables(b results.Bench) (all [][]Table) {
 	if len(b.Knees) > 0 {
-		return [][]Table{{kneeTable(b.Knees)}}
+		t := Table{Heads: []string{"highest rate with " + b.Knees[0].Limit, "holds/s", "±", ""}}
+		for _, k := range b.Knees {
+			rate := Figure(k.Rate)
+			if k.Rate.Value != nil && *k.Rate.Value == 0 {
+				rate = "none"
+			}
+			t.Rows = append(t.Rows, []string{Short(k.Lock, lockColumn) + ", " + k.Setting.String(), rate, spread(k.Rate), KneeNote(k)})
+		}
+		return [][]Table{{t}}
 	}
 	for _, cells := range BySetting(b.Cells) {
 		var tables []Table
@@ -308,16 +316,4 @@ func KneeNote(k results.Knee) string {
 		return "or more: the highest rate tried"
 	}
 	return ""
-}
-
-func kneeTable(knees []results.Knee) Table {
-	t := Table{Heads: []string{"highest rate with " + knees[0].Limit, "holds/s", "±", ""}}
-	for _, k := range knees {
-		rate := Figure(k.Rate)
-		if k.Rate.Value != nil && *k.Rate.Value == 0 {
-			rate = "none"
-		}
-		t.Rows = append(t.Rows, []string{Short(k.Lock, lockColumn) + ", " + k.Setting.String(), rate, spread(k.Rate), KneeNote(k)})
-	}
-	return t
 }

@@ -118,18 +118,6 @@ func Open(path string) (*Dir, error) {
 	return nil, fmt.Errorf("%s: no run here: a run directory has a %s", path, RunFile)
 }
 
-// ofSearch is the scenario of the directory that explore makes for a finding. It has a tape, and
-// neither a scenario's file nor a history.
-const ofSearch = "explore"
-
-// Tape returns the path of the tape that a search left in the directory; "" for that of a run.
-func (d *Dir) Tape(r Run) string {
-	if _, err := os.Stat(d.File(ScenarioFile)); r.Scenario != ofSearch || err == nil {
-		return ""
-	}
-	return d.File(TapePath)
-}
-
 // Path returns the directory's path.
 func (d *Dir) Path() string { return d.path }
 

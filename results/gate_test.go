@@ -76,25 +76,6 @@ func TestGateCheck(t *testing.T) {
 	}
 }
 
-// TestGatesVerdict: a failed gate outweighs an inconclusive one.
-func TestGatesVerdict(t *testing.T) {
-	of := func(all ...checker.Result) (out []results.GateResult) {
-		for _, v := range all {
-			out = append(out, results.GateResult{Verdict: v})
-		}
-		return out
-	}
-	if got := results.GatesVerdict(of(checker.Inconclusive, checker.Fail)); got != checker.Fail {
-		t.Error(got)
-	}
-	if got := results.GatesVerdict(of(checker.Pass, checker.Inconclusive)); got != checker.Inconclusive {
-		t.Error(got)
-	}
-	if got := results.GatesVerdict(nil); got != checker.Pass {
-		t.Error(got)
-	}
-}
-
 // The verdict of a bench depends only on cells that can show something about safety.
 func TestJudgeABench(t *testing.T) {
 	cell := func(clients int, v checker.Result) results.BenchCell {
@@ -132,7 +113,12 @@ func TestJudgeABench(t *testing.T) {
 
 // TestBenchVerdict: what broke comes first, then a limit that was missed, then what is not known.
 func TestBenchVerdict(t *testing.T) {
-	gate := func(v checker.Result) []results.GateResult { return []results.GateResult{{Verdict: v}} }
+	gates := func(all ...checker.Result) (out []results.GateResult) {
+		for _, v := range all {
+			out = append(out, results.GateResult{Verdict: v})
+		}
+		return out
+	}
 	for _, row := range []struct {
 		about    string
 		safety   checker.Result
@@ -143,10 +129,10 @@ func TestBenchVerdict(t *testing.T) {
 	}{
 		{"nothing to say", checker.Pass, nil, results.ComparePass, checker.Pass, false},
 		{"slower", checker.Pass, nil, results.CompareSlower, checker.Fail, false},
-		{"a gate", checker.Pass, gate(checker.Fail), "", checker.Fail, false},
-		{"a gate without a value", checker.Pass, gate(checker.Inconclusive), "", checker.Inconclusive, false},
+		{"a gate, and one without a value", checker.Pass, gates(checker.Inconclusive, checker.Fail), "", checker.Fail, false},
+		{"a gate without a value", checker.Pass, gates(checker.Pass, checker.Inconclusive), "", checker.Inconclusive, false},
 		{"not comparable", checker.Pass, nil, results.CompareInconclusive, checker.Inconclusive, false},
-		{"a gate, and not comparable", checker.Pass, gate(checker.Fail), results.CompareInconclusive, checker.Fail, false},
+		{"a gate, and not comparable", checker.Pass, gates(checker.Fail), results.CompareInconclusive, checker.Fail, false},
 		{"slower, and perhaps unsafe", checker.Inconclusive, nil, results.CompareSlower, checker.Fail, false},
 		{"unsafe", checker.Fail, nil, results.CompareInconclusive, checker.Fail, true},
 		{"no longer safe", checker.Inconclusive, nil, results.CompareUnsafe, checker.Fail, true},

@@ -66,9 +66,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 			must(t, tt.save(d, history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}))
 			for _, path := range []string{d.Path(), d.File(results.HistoryFile)} {
 				w := newWorld(checker.Pass)
-				if got := w.call(t, "check", path); got != tt.code {
-					t.Errorf("%s: exit code %d, want %d\n%s%s", path, got, tt.code, w.out, w.err)
-				}
+				w.exits(t, tt.code, "check", path)
 				// wherever its lines are broken
 				want(t, "stdout", strings.Join(strings.Fields(w.out.String()), " "), tt.says)
 			}
@@ -247,9 +245,7 @@ func TestCheckOfSeveralFiles(t *testing.T) {
 		{[]string{broken, fail}, 1, "error fail"},
 	} {
 		w := newWorld(checker.Pass)
-		if got := w.call(t, append([]string{"check", "-o", "json"}, row.files...)...); got != row.code {
-			t.Errorf("%v: exit code %d, want %d\n%s", row.files, got, row.code, w.err)
-		}
+		w.exits(t, row.code, append([]string{"check", "-o", "json"}, row.files...)...)
 		var verdicts []string
 		for line := range strings.Lines(w.out.String()) {
 			var one struct{ Verdict, Error string }

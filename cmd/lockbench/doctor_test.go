@@ -29,9 +29,7 @@ func TestDoctor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.providers = func() []servers.Provider { return tt.providers }
-			if got := w.call(t, "doctor"); got != tt.code {
-				t.Errorf("exit code %d, want %d", got, tt.code)
-			}
+			w.exits(t, tt.code, "doctor")
 			want(t, "stdout", w.out.String(), tt.says...)
 		})
 	}
@@ -45,9 +43,7 @@ func TestDoctorJSON(t *testing.T) {
 	w.providers = func() []servers.Provider {
 		return []servers.Provider{servers.NewProcess(servers.ProcessOptions{}), url}
 	}
-	if got := w.call(t, "doctor", "-o", "json"); got != 0 {
-		t.Errorf("exit code %d", got)
-	}
+	w.exits(t, 0, "doctor", "-o", "json")
 	var d diagnosis
 	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "process" || d.Environment.Go == "" {
 		t.Errorf("%v: %s", err, w.out)

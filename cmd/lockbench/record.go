@@ -186,10 +186,10 @@ func openRun(path string) (record, error) {
 		return record{dir: d.Path()}, err
 	}
 	r := runRecord(d.Path(), run, result)
-	if tape := d.Tape(run); tape != "" {
+	if run.Scenario == "explore" && !exists(d.File(results.ScenarioFile)) { // the finding of a search, which has a tape
 		r.entry.Kind, r.entry.What, r.entry.Scenario, r.entry.Verdict, r.entry.Story = "explore", run.Lock, "", checker.Fail, result == nil
 		if result == nil {
-			return record{entry: r.entry}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(tape, run))
+			return record{entry: r.entry}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(d.File(results.TapePath), run))
 		}
 	}
 	return r, nil

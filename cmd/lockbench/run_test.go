@@ -49,9 +49,7 @@ func TestRunExitCodes(t *testing.T) {
 				return outcome(e, tt.verdict), tt.err
 			}
 			args := append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)
-			if got := w.call(t, args...); got != tt.want {
-				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
-			}
+			w.exits(t, tt.want, args...)
 			if usage := tt.want == 4 || tt.want == 5 && tt.err == nil; usage != (len(w.ran) == 0) {
 				t.Errorf("%d runs were made", len(w.ran))
 			}
@@ -91,9 +89,7 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
-			if got := w.call(t, append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)...); got != 0 {
-				t.Fatalf("exit code %d\n%s", got, w.err)
-			}
+			w.exits(t, 0, append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)...)
 			if len(w.ran) != 1 || !tt.ok(w.ran[0]) {
 				t.Errorf("ran %+v", w.ran[0].Scenario)
 			}
@@ -104,16 +100,12 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 // TestRerunRunsTheSameAgain: the line that a run prints makes the same experiment.
 func TestRerunRunsTheSameAgain(t *testing.T) {
 	w := newWorld(checker.Pass)
-	if got := w.call(t, "run", "--lock", "token", "--scenario", "pause-holder", "--clients", "3", "--set", "think=7ms", "--clients-as=processes"); got != 0 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 0, "run", "--lock", "token", "--scenario", "pause-holder", "--clients", "3", "--set", "think=7ms", "--clients-as=processes")
 	first := w.ran[0]
 	if want := "lockbench run --clients 3 --clients-as processes --lock token --scenario pause-holder --set think=7ms --server process --seed "; !strings.HasPrefix(first.Rerun, want) {
 		t.Errorf("rerun is %s", first.Rerun)
 	}
-	if got := w.call(t, strings.Fields(first.Rerun)[1:]...); got != 0 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 0, strings.Fields(first.Rerun)[1:]...)
 	if again := w.ran[1]; planOf(t, again) != planOf(t, first) || again.Seed != first.Seed || again.As != first.As || again.Rerun != first.Rerun {
 		t.Errorf("first %+v\nagain %+v", first, again)
 	}
@@ -121,9 +113,7 @@ func TestRerunRunsTheSameAgain(t *testing.T) {
 
 func TestRepetitionsHaveTheNextSeed(t *testing.T) {
 	w := newWorld(checker.Pass)
-	if got := w.call(t, "run", "--lock", "token", "--seed", "40", "--reps", "3", "-o", "json"); got != 0 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 0, "run", "--lock", "token", "--seed", "40", "--reps", "3", "-o", "json")
 	var all []results.Result
 	if err := json.Unmarshal([]byte(w.out.String()), &all); err != nil || len(all) != 3 || all[2].Seed != 42 || w.ran[2].Seed != 42 {
 		t.Errorf("%v: %s", err, w.out)
@@ -133,9 +123,7 @@ func TestRepetitionsHaveTheNextSeed(t *testing.T) {
 
 func TestRunJSONIsOneResult(t *testing.T) {
 	w := newWorld(checker.Fail)
-	if got := w.call(t, "run", "--lock", "token", "-o", "json"); got != 1 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 1, "run", "--lock", "token", "-o", "json")
 	var r results.Result
 	if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil || r.Schema != results.ResultSchema || r.Verdict != checker.Fail {
 		t.Errorf("%v: %s", err, w.out)
@@ -155,9 +143,7 @@ func TestRunKeepsItsViews(t *testing.T) {
 		out.Dir, out.Run.Phase = d.Path(), results.Checked
 		return out, d.SaveRun(out.Run)
 	}
-	if got := w.call(t, "run", "--lock", "token"); got != 1 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 1, "run", "--lock", "token")
 	for name, part := range map[string]string{results.SummaryFile: "## FAIL", results.ViolationsPath + "/001.txt": "broken by mis-unlock"} {
 		data, err := os.ReadFile(filepath.Join(base, "latest", name))
 		if err != nil {
@@ -188,9 +174,7 @@ func TestAutoSaysWhatItTook(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.providers = func() []servers.Provider { return tt.providers }
-			if got := w.call(t, "run", "--lock", "token"); got != tt.code {
-				t.Fatalf("exit code %d, want %d\n%s", got, tt.code, w.err)
-			}
+			w.exits(t, tt.code, "run", "--lock", "token")
 			if len(w.ran) > 0 && (w.ran[0].Provider.Name() != tt.took || w.ran[0].Chosen == "") {
 				t.Errorf("ran on %s, because %q", w.ran[0].Provider.Name(), w.ran[0].Chosen)
 			}
@@ -232,9 +216,7 @@ func TestInterrupts(t *testing.T) {
 				judge.Conclude(&out.Result, out.Verdict, judge.Ending{Interrupted: true})
 				return out, nil
 			}
-			if got := w.call(t, "run", "--lock", "token", "--reps", "5"); got != tt.want {
-				t.Errorf("exit code %d, want %d", got, tt.want)
-			}
+			w.exits(t, tt.want, "run", "--lock", "token", "--reps", "5")
 			if len(w.ran) != 1 {
 				t.Errorf("%d runs, want no other after an interrupt", len(w.ran))
 			}
@@ -321,9 +303,7 @@ func TestProgress(t *testing.T) {
 					Faults: 1, Current: "pause-client c2", P50: 1300 * time.Microsecond, P99: 2100 * time.Millisecond})
 				return outcome(e, checker.Pass), nil
 			}
-			if got := w.call(t, append([]string{"run", "--lock", "token"}, tt.args...)...); got != 0 {
-				t.Fatalf("exit code %d", got)
-			}
+			w.exits(t, 0, append([]string{"run", "--lock", "token"}, tt.args...)...)
 			said := w.err.String()
 			if strings.Contains(said, "\x1b") != tt.drawn {
 				t.Errorf("stderr %q", said)
@@ -368,7 +348,7 @@ func TestRunProgress(t *testing.T) {
 }
 
 func TestColours(t *testing.T) {
-	for _, tt := range []struct {
+	for _, row := range []struct {
 		name     string
 		terminal bool
 		env      map[string]string
@@ -379,14 +359,12 @@ func TestColours(t *testing.T) {
 		{"NO_COLOR", true, map[string]string{"NO_COLOR": "1"}, false},
 		{"a terminal without", true, map[string]string{"TERM": "dumb"}, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(checker.Pass)
-			w.outTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
-			w.call(t, "run", "--lock", "token")
-			if got := strings.Contains(w.out.String(), "\x1b["); got != tt.want {
-				t.Errorf("colours %v, want %v: %q", got, tt.want, w.out)
-			}
-		})
+		w := newWorld(checker.Pass)
+		w.outTerminal, w.env = row.terminal, func(k string) string { return row.env[k] }
+		w.exits(t, 0, "run", "--lock", "token")
+		if got := strings.Contains(w.out.String(), "\x1b["); got != row.want {
+			t.Errorf("%s: colours %v, want %v: %q", row.name, got, row.want, w.out)
+		}
 	}
 }
 
@@ -394,9 +372,7 @@ func TestColours(t *testing.T) {
 func TestPanicIsAnInternalError(t *testing.T) {
 	w := newWorld(checker.Pass)
 	w.runner = func(context.Context, harness.Experiment) (*harness.Outcome, error) { panic("impossible") }
-	if got := w.call(t, "run", "--lock", "token"); got != 70 {
-		t.Errorf("exit code %d, want 70", got)
-	}
+	w.exits(t, 70, "run", "--lock", "token")
 	want(t, "stderr", w.err.String(), "internal error: impossible", "run_test.go")
 }
 

@@ -320,8 +320,23 @@ func (d *suiteDir) saveScenes(s results.Suite) error {
 // createFor makes the directory of a suite or a bench, before anything runs that could not be saved
 // there or in the file of --store.
 func (a *app) createFor(store, base, kind string) (string, error) {
-	if err := canStore(store); err != nil {
-		return "", err
+	if store != "" {
+		switch info, err := os.Stat(store); {
+		case err == nil && info.IsDir():
+			return "", fmt.Errorf("%w: --store %s: is a directory", errUsage, store)
+		case err != nil || info.Mode().IsRegular(): // else, a device or a pipe, it is written when there is something to write
+			f, err := os.CreateTemp(filepath.Dir(store), "."+filepath.Base(store)+".*")
+			var at *fs.PathError
+			switch {
+			case errors.As(err, &at): // its path is the temporary file's
+				return "", &fs.PathError{Op: "--store", Path: store, Err: at.Err}
+			case err != nil:
+				return "", fmt.Errorf("--store %s: %w", store, err)
+			}
+			if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+				return "", err
+			}
+		}
 	}
 	id, err := results.NewID(a.random)
 	if err != nil {
@@ -332,26 +347,4 @@ func (a *app) createFor(store, base, kind string) (string, error) {
 		return "", err
 	}
 	return d.Path(), nil
-}
-
-// canStore returns an error if a file of --store cannot be written; "" is none.
-func canStore(path string) error {
-	if path == "" {
-		return nil
-	}
-	switch info, err := os.Stat(path); {
-	case err == nil && info.IsDir():
-		return fmt.Errorf("%w: --store %s: is a directory", errUsage, path)
-	case err == nil && !info.Mode().IsRegular(): // a device or a pipe is written when there is something to write
-		return nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		var at *fs.PathError
-		if errors.As(err, &at) { // its path is the temporary file's
-			return &fs.PathError{Op: "--store", Path: path, Err: at.Err}
-		}
-		return fmt.Errorf("--store %s: %w", path, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
