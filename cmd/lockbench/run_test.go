@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,12 +34,7 @@ func TestRunExitCodes(t *testing.T) {
 		{"the harness broke after a pass", checker.Pass, broken, nil, 70},
 		{"the harness broke after a violation", checker.Fail, broken, nil, 1},
 		{"the server went away", checker.Pass, fmt.Errorf("restart: %w", servers.ErrMissing), nil, 5},
-		{"no lock", checker.Pass, nil, []string{"--lock", ""}, 4},
-		{"no such scenario file", checker.Pass, nil, []string{"--scenario", "nope.yaml"}, 4},
-		{"no clients", checker.Pass, nil, []string{"--clients", "0"}, 4},
 		{"two lengths", checker.Pass, nil, []string{"--ops", "5", "--duration", "1s"}, 4},
-		{"a word too many", checker.Pass, nil, []string{"steady"}, 4},
-		{"no repetition", checker.Pass, nil, []string{"--reps", "0"}, 4},
 		{"a URL that is none", checker.Pass, nil, []string{"--server", "http://x"}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,25 +102,6 @@ func TestRerunRunsTheSameAgain(t *testing.T) {
 	w.exits(t, 0, strings.Fields(first.Rerun)[1:]...)
 	if again := w.ran[1]; planOf(t, again) != planOf(t, first) || again.Seed != first.Seed || again.As != first.As || again.Rerun != first.Rerun {
 		t.Errorf("first %+v\nagain %+v", first, again)
-	}
-}
-
-func TestRepetitionsHaveTheNextSeed(t *testing.T) {
-	w := newWorld(checker.Pass)
-	w.exits(t, 0, "run", "--lock", "token", "--seed", "40", "--reps", "3", "-o", "json")
-	var all []results.Result
-	if err := json.Unmarshal([]byte(w.out.String()), &all); err != nil || len(all) != 3 || all[2].Seed != 42 || w.ran[2].Seed != 42 {
-		t.Errorf("%v: %s", err, w.out)
-	}
-	want(t, "rerun", all[2].Rerun, "--seed 42")
-}
-
-func TestRunJSONIsOneResult(t *testing.T) {
-	w := newWorld(checker.Fail)
-	w.exits(t, 1, "run", "--lock", "token", "-o", "json")
-	var r results.Result
-	if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil || r.Schema != results.ResultSchema || r.Verdict != checker.Fail {
-		t.Errorf("%v: %s", err, w.out)
 	}
 }
 

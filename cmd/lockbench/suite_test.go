@@ -33,27 +33,6 @@ func cells(verdicts map[string]checker.Result) func(context.Context, harness.Exp
 	}
 }
 
-func TestSuiteExitCodes(t *testing.T) {
-	args := []string{"suite", "--locks", "token,setnx", "--scenarios", "steady"}
-	for _, tt := range []struct {
-		name     string
-		args     []string
-		verdicts map[string]checker.Result
-		want     int
-	}{
-		{"every cell as expected", args, nil, 0},
-		{"a cell differs", args, map[string]checker.Result{"setnx steady": checker.Fail}, 1},
-		{"a cell is inconclusive", args, map[string]checker.Result{"setnx steady": checker.Inconclusive}, 3},
-		{"no such scenario", []string{"suite", "--scenarios", "nope"}, nil, 4},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(checker.Pass)
-			w.runner = cells(tt.verdicts)
-			w.exits(t, tt.want, tt.args...)
-		})
-	}
-}
-
 // TestSuiteWithoutServers: cells that had no server are the environment's, unless another try had
 // one.
 func TestSuiteWithoutServers(t *testing.T) {
