@@ -20,17 +20,10 @@ func BenchMeasures(b results.Bench) []Measure {
 	for _, c := range b.Cells {
 		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
 			f := c.Figures[name]
-			if f.Value == nil {
-				continue
+			if f.Value != nil {
+				m, _ := results.FindMetric(name)
+				out = append(out, Measure{c.Lock + ", " + c.Setting.String(), name, f, m.Higher})
 			}
-			m := Measure{Of: c.Lock + ", " + c.Setting.String(), Name: name, Value: *f.Value, Unit: string(f.Unit)}
-			if known, err := results.FindMetric(name); err == nil {
-				m.Bigger = known.Higher
-			}
-			if f.Low != nil && f.High != nil {
-				m.Low, m.High, m.HasCI = *f.Low, *f.High, true
-			}
-			out = append(out, m)
 		}
 	}
 	return out

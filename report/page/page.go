@@ -127,6 +127,7 @@ func digestOf(text string) string {
 var functions = template.FuncMap{
 	"verdict": func(v checker.Result) string { return strings.ReplaceAll(string(v), "/", "") }, // its class
 	"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"delta":   func(r results.ComparisonRow) string { return report.Delta(r, report.Style{}) },
 	"dur":     func(d time.Duration) string { return report.Span(d) },
 	"metric": func(name string) string {
 		m, _ := results.FindMetric(name)
@@ -134,7 +135,7 @@ var functions = template.FuncMap{
 	},
 	"ending": endingClass, "outcome": outcomeAbout, "metrics": shownMetrics, "interval": interval, "knee": kneeText,
 	"headline": report.Headline, "count": report.Count, "plural": report.Plural[int], "percent": report.Percent, "secs": report.Instant,
-	"value": report.Quantity, "figure": report.Figure, "delta": report.Delta, "counted": report.Causes, "causes": report.PropertyCauses,
+	"value": report.Quantity, "figure": report.Figure, "counted": report.Causes, "causes": report.PropertyCauses,
 	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText,
 	"cause": report.CauseAbout, "property": report.PropertyAbout, "answer": report.BenchAnswer, "locks": report.LocksOf,
 	"settings": report.BySetting, "safety": report.SafetyText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
