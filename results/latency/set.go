@@ -30,20 +30,20 @@ type Tag struct {
 // Set is all series of a run that have samples.
 type Set struct {
 	series  map[Tag]*hdr.Histogram
-	faults  spans
+	faults  []span
 	dropped int64
 }
 
 // NewSet makes a set of a run that had these fault windows. An unconfirmed fault may have had no
 // effect, so its samples belong outside.
 func NewSet(windows []history.Window) *Set {
-	var faults spans
+	var faults []span
 	for _, w := range windows {
 		if w.Confirmed {
 			faults = append(faults, span{w.Start, w.Last()})
 		}
 	}
-	return &Set{series: map[Tag]*hdr.Histogram{}, faults: faults.union()}
+	return &Set{series: map[Tag]*hdr.Histogram{}, faults: union(faults)}
 }
 
 // Get returns a series; nil if it has no samples.

@@ -27,14 +27,14 @@ func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTr
 // SplitWait splits the waiting for exclusive locks. lease ends a hold never released; 0: never. A
 // history does not have lag, the generator's part.
 func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
-	held, flights := holdsByKey(ops, lease), map[string]spans{} // when each client had a command under way
+	held, flights := holdsByKey(ops, lease), map[string][]span{} // when each client had a command under way
 	for _, c := range commands {
 		if c.Replied > 0 {
 			flights[c.Client] = append(flights[c.Client], span{c.Sent, c.Replied})
 		}
 	}
 	for client, all := range flights {
-		flights[client] = all.union()
+		flights[client] = union(all)
 	}
 	w := Wait{GeneratorLag: lag}
 	for i := range ops {
@@ -154,8 +154,7 @@ func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 }
 
 // freeFor returns the parts of an interval in which no other client held the key.
-func (h holdings) freeFor(client string, in span) spans {
-	var free spans
+func (h holdings) freeFor(client string, in span) (free []span) {
 	at := in.from
 	first := sort.Search(len(h.reach), func(i int) bool { return h.reach[i] >= in.from })
 	for _, one := range h.holds[first:] {
@@ -176,14 +175,12 @@ func (h holdings) freeFor(client string, in span) spans {
 	return free
 }
 
-// spans is a union of closed intervals: disjoint, ascending.
-type spans []span
-
+// span is a closed interval.
 type span struct{ from, to int64 }
 
-func (all spans) union() spans {
+// union joins intervals: the result is disjoint and ascending.
+func union(all []span) (out []span) {
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	var out spans
 	for _, s := range all {
 		if n := len(out); n > 0 && s.from <= out[n-1].to {
 			out[n-1].to = max(out[n-1].to, s.to)
