@@ -124,6 +124,28 @@ func SuiteJUnit(w io.Writer, suite results.Suite) error {
 	return writeJUnit(w, all...)
 }
 
+// BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.
+func BenchJUnit(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	s := newJUnitSuite("bench", b.Server, b.Duration, time.Time{})
+	for _, c := range b.Cells {
+		one := junitCase{Name: c.Lock + ", " + c.Setting.String()}
+		switch c.Verdict {
+		case checker.Fail:
+			var broken []string
+			for _, br := range c.Breaks {
+				broken = append(broken, fmt.Sprintf("%s broken by %s", br.Property, Causes(br.Causes)))
+			}
+			one.Failure = &junitMessage{Message: strings.Join(broken, "; ")}
+		case checker.Inconclusive, checker.NotApplicable:
+			one.Skipped = &junitMessage{Message: string(c.Verdict) + ": " + c.Why}
+		}
+		s.add(one)
+	}
+	s.gates(b.Gates)
+	return writeJUnit(w, s)
+}
+
 // newJUnitSuite makes a suite without cases. A stored suite has no start.
 func newJUnitSuite(lock, scenario string, took time.Duration, start time.Time) junitSuite {
 	s := junitSuite{Name: lock + " × " + scenario, junitCounts: junitCounts{Time: junitTime(took), took: took}}

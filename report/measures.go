@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,6 +165,48 @@ func SuiteMeasures(suite results.Suite) []Measure {
 	of := "suite on " + suite.Server
 	return []Measure{counted(of, "cells fail", n[checker.Fail]), counted(of, "cells inconclusive", n[checker.Inconclusive]),
 		counted(of, "planted bugs missed", len(slices.Compact(suite.Sensitivity.Missed)))}
+}
+
+// BenchMeasures returns the figures of a bench that have a value.
+func BenchMeasures(b results.Bench) []Measure {
+	b = Clean(b)
+	out := []Measure{}
+	for _, c := range b.Cells {
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			if f.Value != nil {
+				m, _ := results.FindMetric(name)
+				out = append(out, Measure{c.Lock + ", " + c.Setting.String(), name, f, m.Higher})
+			}
+		}
+	}
+	return out
+}
+
+// BenchCSV writes a row for each figure of a bench.
+func BenchCSV(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return exact(*v)
+	}
+	rows := [][]string{{"lock", "clients", "keys", "hold_ns", "rate", "crash", "verdict", "metric", "unit", "value", "low", "high", "samples", "ratio"}}
+	for _, c := range b.Cells {
+		s := c.Setting
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			ratio := ""
+			if f.Ratio != nil {
+				ratio = exact(f.Ratio.Value)
+			}
+			rows = append(rows, []string{c.Lock, fmt.Sprint(s.Clients), fmt.Sprint(s.Keys), fmt.Sprint(int64(s.Hold)), exact(s.Rate), fmt.Sprint(s.Crash),
+				string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), fmt.Sprint(f.Samples), ratio})
+		}
+	}
+	return writeCSV(w, rows)
 }
 
 // writeCSV writes rows of cells. A cell that a spreadsheet would run as a formula begins with an

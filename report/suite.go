@@ -212,13 +212,14 @@ func sensitivityText(x results.Sensitivity) string {
 type matrix struct {
 	locks, scenarios []string
 	cells            map[[2]string]results.Cell
+	width            int // of the longest name of a lock
 }
 
 func newMatrix(cells []results.Cell) matrix {
 	m := matrix{cells: map[[2]string]results.Cell{}}
 	for _, c := range cells {
 		if !slices.Contains(m.locks, c.Lock) {
-			m.locks = append(m.locks, c.Lock)
+			m.locks, m.width = append(m.locks, c.Lock), max(m.width, utf8.RuneCountInString(c.Lock))
 		}
 		if !slices.Contains(m.scenarios, c.Scenario) {
 			m.scenarios = append(m.scenarios, c.Scenario)
@@ -254,7 +255,6 @@ func matrixLines(locks []results.Cell, s Style) []string {
 		return append(append(lines, ""), legend(locks, s)...)
 	}
 	lines = append(lines, "", "every scenario")
-	width := m.lockWidth()
 	for _, lock := range m.locks { // the scenarios that end otherwise than well, the worst first
 		by := map[results.Ending][]string{}
 		for _, name := range m.scenarios {
@@ -271,7 +271,7 @@ func matrixLines(locks []results.Cell, s Style) []string {
 				words = append(words, fmt.Sprintf("%s: %s", e, strings.Join(by[e], ", ")))
 			}
 		}
-		lines = append(lines, wrapped(fmt.Sprintf("%-*s ", width, lock), strings.Join(words, "; "))...)
+		lines = append(lines, wrapped(fmt.Sprintf("%-*s ", m.width, lock), strings.Join(words, "; "))...)
 	}
 	return append(append(lines, ""), legend(locks, s)...)
 }
@@ -284,7 +284,7 @@ func (m matrix) words(columns []Question, s Style) (lines []string) {
 	if len(columns) == 0 {
 		return nil
 	}
-	width := m.lockWidth()
+	width := m.width
 	widths := make([]int, len(columns))
 	total, head := width, strings.Repeat(" ", width)
 	for i, q := range columns {
@@ -328,13 +328,6 @@ func marked(c results.Cell, word string) string {
 		return word + differs
 	}
 	return word
-}
-
-func (m matrix) lockWidth() (width int) {
-	for _, lock := range m.locks {
-		width = max(width, utf8.RuneCountInString(lock))
-	}
-	return width
 }
 
 // Question is a scenario that somebody who chooses a lock asks about.
