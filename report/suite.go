@@ -64,7 +64,20 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 		lines = append(lines, changeLines(suite.Changes, s)...)
 	}
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
-	lines = append(lines, neverReached(suite)...)
+	// what no cell of a lock reached, of which the suite shows nothing, behind the locks that have it in common
+	locksOf, things := map[string][]string{}, map[string][]string{}
+	for _, lock := range slices.Sorted(maps.Keys(suite.NeverReached)) {
+		for _, what := range suite.NeverReached[lock] {
+			locksOf[what] = append(locksOf[what], lock)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(locksOf)) {
+		of := strings.Join(locksOf[what], ", ")
+		things[of] = append(things[of], what)
+	}
+	for _, of := range slices.Sorted(maps.Keys(things)) {
+		lines = append(lines, wrapped("not reached  ", of+": "+strings.Join(things[of], ", "))...)
+	}
 	for _, n := range suite.Notes {
 		lines = append(lines, labelled("note", 13, n, s)...)
 	}
@@ -138,25 +151,6 @@ func oddCells(cells []results.Cell, s Style) (lines []string) {
 		if c.Run != "" {
 			lines = append(lines, "      run       "+c.Run)
 		}
-	}
-	return lines
-}
-
-// neverReached lists what no cell of a lock reached, behind the locks that have it in common: of
-// that the suite shows nothing.
-func neverReached(suite results.Suite) (lines []string) {
-	locks, things := map[string][]string{}, map[string][]string{}
-	for _, lock := range slices.Sorted(maps.Keys(suite.NeverReached)) {
-		for _, what := range suite.NeverReached[lock] {
-			locks[what] = append(locks[what], lock)
-		}
-	}
-	for _, what := range slices.Sorted(maps.Keys(locks)) {
-		of := strings.Join(locks[what], ", ")
-		things[of] = append(things[of], what)
-	}
-	for _, of := range slices.Sorted(maps.Keys(things)) {
-		lines = append(lines, wrapped("not reached  ", of+": "+strings.Join(things[of], ", "))...)
 	}
 	return lines
 }

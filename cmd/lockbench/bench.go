@@ -120,8 +120,8 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 		return err
 	}
 	a.say("%s", benchPlan(c))
-	ctx, interrupts := a.listen(ctx)
-	c.Stop = interrupts.stop.Done()
+	ctx, stop := a.listen(ctx)
+	c.Stop = stop.Done()
 	if base != nil { // noise hides nothing, and a slowdown was shown by more repetitions than planned
 		c.Enough = func(b results.Bench) bool {
 			now := bench.CompareBenches(*base, b, f.options)
@@ -131,12 +131,12 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
 	if err != nil {
-		return errors.Join(err, a.dropEmpty(f.out, dir), interrupts.end())
+		return errors.Join(err, a.dropEmpty(f.out, dir), a.ended())
 	}
 	out.Gates = out.CheckGates(limits)
 	against(&out, base, f.baseline, f.options)
 	out.Judge()
-	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacking(lacks), interrupts.end())
+	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacking(lacks), a.ended())
 }
 
 // benchPlan says, before anything runs, what will run and how long it takes.

@@ -205,12 +205,12 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	} else {
 		a.say("virtual time: no latency figures")
 	}
-	ctx, interrupts := a.listen(ctx)
-	r, err := explore(interrupts.stop, cfg, func(s search.Stats) { a.line.show(exploreProgress(cfg, s)) })
+	ctx, stop := a.listen(ctx)
+	r, err := explore(stop, cfg, func(s search.Stats) { a.line.show(exploreProgress(cfg, s)) })
 	if r.Schema == "" {
-		return errors.Join(err, interrupts.end())
+		return errors.Join(err, a.ended())
 	}
-	switch stopped := interrupts.stop.Err() != nil; {
+	switch stopped := stop.Err() != nil; {
 	case stopped && r.Verdict == checker.Pass:
 		r.Verdict, r.Reason = checker.Inconclusive, "interrupted, with no violation in "+report.Plural(r.Schedules, "schedule")
 	case stopped && r.Verdict == checker.Inconclusive:
@@ -221,7 +221,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		err = errors.Join(err, a.keepFinding(ctx, f, &r, cfg.Program.Variant.Summary, rec))
 	}
 	a.line.clear()
-	interrupted := interrupts.end()
+	interrupted := a.ended()
 	return errors.Join(err, show(a, r.Exploration, report.Explore), endError(r.Verdict, false, interrupted != nil), interrupted)
 }
 

@@ -122,11 +122,11 @@ func (a *app) onServers(ctx context.Context, of harness.Experiment, f replayFlag
 	}
 	e := a.experiment(p, why, f.out)
 	e.Variant, e.Scenario, e.Schedule, e.Seed, e.Subject, e.Rerun = of.Variant, of.Scenario, of.Schedule, of.Seed, f.exec.fleet, f.again
-	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
+	ctx, stop := a.listen(ctx)
+	e.Stop, e.Progress = stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
 	out, err = a.kept(ctx, e)
 	a.line.clear()
-	return out, errors.Join(err, interrupts.end())
+	return out, errors.Join(err, a.ended())
 }
 
 func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error {

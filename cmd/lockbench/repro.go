@@ -85,14 +85,14 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	if err != nil {
 		return err
 	}
-	_, interrupts := a.listen(ctx)
+	_, stop := a.listen(ctx)
 	var all []results.Repro
 	for i, b := range wanted {
-		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && !harness.Simulates(cfg.Base.Provider) {
+		if stop.Err() != nil || name == everyBug && b.Searches() && !harness.Simulates(cfg.Base.Provider) {
 			continue
 		}
 		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))
-		r, runErr := repro.Run(interrupts.stop, b, cfg)
+		r, runErr := repro.Run(stop, b, cfg)
 		if errors.Is(runErr, repro.ErrSimOnly) {
 			runErr = asInput(runErr)
 		}
@@ -107,7 +107,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 		}
 	}
 	a.line.clear()
-	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
+	return errors.Join(err, a.showRepro(all, name == everyBug), a.ended())
 }
 
 func (a *app) reproConfig(ctx context.Context, name string, f reproFlags, flags *pflag.FlagSet) (c repro.Config, err error) {

@@ -49,13 +49,13 @@ type world struct {
 // app is one execution of the program.
 type app struct {
 	world
-	argv    []string
-	line    *statusLine
-	format  choice // of -o
-	quiet   bool   // -q
-	reach   serverFlags
-	signals signals
-	ran     bool // flags and arguments were right
+	argv       []string
+	line       *statusLine
+	format     choice // of -o
+	quiet      bool   // -q
+	reach      serverFlags
+	interrupts interrupts
+	ran        bool // flags and arguments were right
 }
 
 // execute runs one command line to its exit code.
@@ -302,7 +302,7 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 				case <-done:
 					return
 				}
-				late = a.signals.next(a, asked)
+				late = a.interrupts.next(a, asked)
 			}
 		})
 		defer func() {

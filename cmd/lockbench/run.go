@@ -105,11 +105,11 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
+	ctx, stop := a.listen(ctx)
+	e.Stop, e.Progress = stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
 	all := []results.Result{}
 	for i := range f.reps {
-		if interrupts.stop.Err() != nil {
+		if stop.Err() != nil {
 			break
 		}
 		r, runErr := a.once(ctx, e, f.seed+uint64(i), flags)
@@ -127,7 +127,7 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 	case len(all) > 1:
 		err = errors.Join(err, report.Verdicts(a.out, all, a.style()))
 	}
-	return errors.Join(err, interrupts.end())
+	return errors.Join(err, a.ended())
 }
 
 // runExperiment turns flags into an experiment. It starts nothing but the command of --exec, once.

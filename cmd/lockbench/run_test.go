@@ -214,7 +214,7 @@ func TestTheStepsToTheEnd(t *testing.T) {
 		{"the first stops, the second abandons, the third ends", func(a *app) { a.listen(context.Background()) }, []bool{true, true, true}, "s sc scq"},
 		{"time that runs out counts as a signal", func(a *app) { a.listen(context.Background()) }, []bool{true, false, false}, "s sc scq"},
 		{"what keeps nothing is abandoned at once", func(a *app) { a.interruptible(context.Background()) }, []bool{true, true}, "sc scq"},
-		{"work that has ended", func(a *app) { _, i := a.listen(context.Background()); i.end() }, []bool{true}, "q"},
+		{"work that has ended", func(a *app) { a.listen(context.Background()); a.ended() }, []bool{true}, "q"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
@@ -222,14 +222,14 @@ func TestTheStepsToTheEnd(t *testing.T) {
 			w.quit = func(code int) { quit = map[bool]string{true: "q"}[code == exitInterrupted] }
 			a := &app{world: w.world, line: &statusLine{w: w.err}}
 			row.work(a)
-			work, got := a.signals.work, []string{}
+			stop, ctx, got := a.interrupts.stop, a.interrupts.ctx, []string{}
 			for _, asked := range row.asked {
-				a.signals.next(a, asked)
+				a.interrupts.next(a, asked)
 				state := ""
-				if work != nil && work.stop.Err() != nil {
+				if ctx != nil && stop.Err() != nil {
 					state += "s"
 				}
-				if work != nil && work.ctx.Err() != nil {
+				if ctx != nil && ctx.Err() != nil {
 					state += "c"
 				}
 				got = append(got, state+quit)
@@ -249,7 +249,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 	a := &app{world: w.world, line: &statusLine{w: w.err}}
 	ctx, end := a.interruptible(t.Context())
 	defer end()
-	a.signals.next(a, true)
+	a.interrupts.next(a, true)
 	<-ctx.Done()
 	if err := a.check(ctx, file, false, a.writeJSON); exitCode(err) != exitInterrupted {
 		t.Errorf("%v: exit %d, want %d", err, exitCode(err), exitInterrupted)

@@ -102,8 +102,8 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	dir := &suiteDir{path: path, all: f.keepAll, dirs: map[string]string{}, scenes: map[string]*page.Scene{}, lacks: map[string]error{}}
 	e := a.experiment(p, why, path)
 	e.As, e.Environment, e.Subject, e.Checkout, e.Aside = harness.ClientsAs(f.clientsAs.value), &environment, f.exec.fleet, "", true
-	ctx, interrupts := a.listen(ctx)
-	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), interrupts.stop.Done(), a.now
+	ctx, stop := a.listen(ctx)
+	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), stop.Done(), a.now
 
 	c.Keep = dir.keep
 	c.Run = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (*harness.Outcome, error) {
@@ -120,7 +120,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	suite, err := a.suiteRunner(ctx, c)
 	a.line.clear()
 	if err != nil {
-		return errors.Join(err, a.dropEmpty(f.out, path), interrupts.end())
+		return errors.Join(err, a.dropEmpty(f.out, path), a.ended())
 	}
 	suiteAgainst(&suite, base, f.baseline, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
 	if f.exact {
@@ -128,7 +128,8 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	}
 	suite.Environment = &environment
 	odd := slices.ContainsFunc(suite.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
-	return errors.Join(dir.saveScenes(suite), errors.Join(dir.errs...), a.endSuite(path, suite), a.storeSuite(f.store, suite), endError(suite.Verdict, false, suite.Missing > 0 && !odd), lacking(dir.lacks), interrupts.end())
+	return errors.Join(dir.saveScenes(suite), errors.Join(dir.errs...), a.endSuite(path, suite), a.storeSuite(f.store, suite),
+		endError(suite.Verdict, false, suite.Missing > 0 && !odd), lacking(dir.lacks), a.ended())
 }
 
 // config returns what a suite runs, and the stored suite that it is compared with; nil: none.
