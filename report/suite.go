@@ -64,7 +64,8 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 		lines = append(lines, changeLines(suite.Changes, s)...)
 	}
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
-	// what no cell of a lock reached, of which the suite shows nothing, behind the locks that have it in common
+	// what no cell of a lock reached, of which the suite shows nothing, behind the locks that have it
+	// in common
 	locksOf, things := map[string][]string{}, map[string][]string{}
 	for _, lock := range slices.Sorted(maps.Keys(suite.NeverReached)) {
 		for _, what := range suite.NeverReached[lock] {

@@ -241,21 +241,21 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Load reads a run; see Open for path. The result is nil if the run was not checked.
-func Load(path string) (*Dir, Run, *Result, error) {
-	d, err := Open(path)
-	if err != nil {
-		return nil, Run{}, nil, err
-	}
+// Load reads run.json and result.json. The result is nil if the run was not checked.
+func (d *Dir) Load() (Run, *Result, error) {
 	run, err := d.LoadRun()
 	if err != nil {
-		return nil, Run{}, nil, err
+		return run, nil, err
 	}
-	result, err := d.LoadResult()
-	if errors.Is(err, fs.ErrNotExist) {
-		return d, run, nil, nil
+	var r Result
+	err = loadJSON(d.File(ResultFile), &r)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return run, nil, nil
+	case err == nil && r.Schema != ResultSchema:
+		err = fmt.Errorf("%s: schema is %q, want %q", d.File(ResultFile), r.Schema, ResultSchema)
 	}
-	return d, run, result, err
+	return run, &r, err
 }
 
 // LoadRun reads run.json.
@@ -276,18 +276,6 @@ func (d *Dir) LoadWindows() ([]history.Window, error) {
 	windows, err := history.LoadWindows(d.File(FaultsFile))
 	faults.Describe(windows)
 	return windows, err
-}
-
-// LoadResult reads result.json. The error is fs.ErrNotExist if the run was not checked.
-func (d *Dir) LoadResult() (*Result, error) {
-	var r Result
-	if err := loadJSON(d.File(ResultFile), &r); err != nil {
-		return nil, err
-	}
-	if r.Schema != ResultSchema {
-		return nil, fmt.Errorf("%s: schema is %q, want %q", d.File(ResultFile), r.Schema, ResultSchema)
-	}
-	return &r, nil
 }
 
 func loadJSON(path string, v any) error {

@@ -36,6 +36,14 @@ func create(t *testing.T, base, id string) *results.Dir {
 	return d
 }
 
+func load(path string) (results.Run, *results.Result, error) {
+	d, err := results.Open(path)
+	if err != nil {
+		return results.Run{}, nil, err
+	}
+	return d.Load()
+}
+
 func TestSaveAndLoadInEachPhase(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "results", "runs")
 	d := create(t, base, "0a1b2c")
@@ -51,7 +59,7 @@ func TestSaveAndLoadInEachPhase(t *testing.T) {
 		if phase == results.Checked {
 			must(t, d.SaveResult(want))
 		}
-		_, got, result, err := results.Load(base) // by way of latest
+		got, result, err := load(base) // by way of latest
 		must(t, err)
 		run.Schema = results.RunSchema
 		if diff := cmp.Diff(run, got); diff != "" {
@@ -154,7 +162,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			base := t.TempDir()
 			must(t, os.WriteFile(filepath.Join(base, tt.file), []byte(tt.text), 0o600))
-			if _, _, _, err := results.Load(base); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, _, err := load(base); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
 		})

@@ -133,7 +133,11 @@ func loadRuns(path string) (out []bench.Ran, err error) {
 		dirs = runsBelow(path)
 	}
 	for _, dir := range dirs {
-		_, run, r, err := results.Load(dir)
+		d, err := results.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		run, r, err := d.Load()
 		if err != nil {
 			return nil, err
 		}

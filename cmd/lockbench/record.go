@@ -181,7 +181,7 @@ func openRun(path string) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
 	}
-	_, run, result, err := results.Load(d.Path())
+	run, result, err := d.Load()
 	if err != nil {
 		return record{dir: d.Path()}, err
 	}

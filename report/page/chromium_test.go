@@ -244,7 +244,7 @@ func TestTheMatrixIsWhole(t *testing.T) {
 // story is open.
 func TestTheWorstIsOpen(t *testing.T) {
 	d := aRun(t, "", 30)
-	r, err := d.LoadResult()
+	_, r, err := d.Load()
 	must(t, err)
 	r.Properties[1].Verdict, r.Properties[1].Violations = checker.Fail, 1 // mutual exclusion
 	r.Properties[1].First = &checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock, At: 1 << 40, Story: []string{"both held it"}}

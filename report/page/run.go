@@ -51,12 +51,8 @@ type runView struct {
 // Run writes the page of a run from its directory. files is the path from the page to the
 // directory: "." for a page in it, "" for no links to files.
 func Run(w io.Writer, d *results.Dir, files string) error {
-	run, err := d.LoadRun()
+	run, result, err := d.Load()
 	if err != nil {
-		return err
-	}
-	result, err := d.LoadResult()
-	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	g, err := scan(d, result)
