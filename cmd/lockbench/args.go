@@ -128,8 +128,8 @@ func namesOf[T any](all []T, name func(T) string) (names []string) {
 	return names
 }
 
-// loadEach loads what each name, path or size stands for.
-func loadEach[N, T any](names []N, load func(N) (T, error)) (all []T, err error) {
+// loadEach loads what each name or path stands for.
+func loadEach[T any](names []string, load func(string) (T, error)) (all []T, err error) {
 	for _, name := range names {
 		one, err := load(name)
 		if err != nil {
