@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,22 @@ func runText(t *testing.T, r results.Result, path string, s report.Style) string
 	return text(t, func(b *strings.Builder) error { return report.Run(b, r, kept, s) })
 }
 
+// forms writes a suite and a bench in every form.
+func forms(suite results.Suite, page string, bench results.Bench, kept report.Kept) map[string]func(*strings.Builder) error {
+	return map[string]func(*strings.Builder) error{
+		"suite.txt":      func(w *strings.Builder) error { return report.Suite(w, suite, page, report.Style{}) },
+		"suite.md":       func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
+		"suite.xml":      func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
+		"suite.csv":      func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
+		"bench.txt":      func(w *strings.Builder) error { return report.Bench(w, bench, kept, report.Style{}) },
+		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, bench) },
+		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, bench) },
+		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, bench) },
+		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(bench)) },
+		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(bench)) },
+	}
+}
+
 // TestGoldens: every form of every record is as it was.
 func TestGoldens(t *testing.T) {
 	fail, pass, suite, bench, plain := failing(5), passing(), aSuite(), aBench(), report.Style{}
@@ -124,7 +141,8 @@ func TestGoldens(t *testing.T) {
 	run := func(r results.Result, path string) func(*strings.Builder) error {
 		return func(w *strings.Builder) error { _, err := w.WriteString(runText(t, r, path, plain)); return err }
 	}
-	for name, write := range map[string]func(*strings.Builder) error{
+	all := forms(suite, "results/runs/suite-1/report.html", bench, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"})
+	maps.Copy(all, map[string]func(*strings.Builder) error{
 		"run-fail.txt":      run(failing(9), "results/runs/latest"),
 		"run-pass.txt":      run(pass, ""),
 		"run-empty.txt":     run(empty, "results/runs/x"),
@@ -137,21 +155,8 @@ func TestGoldens(t *testing.T) {
 		"run-fail.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.RunMeasures(fail)) },
 		"history-fail.txt":  func(w *strings.Builder) error { return report.History(w, stored, plain) },
 		"violation.txt":     func(w *strings.Builder) error { return report.Violation(w, *misUnlock(6)) },
-		"suite.txt": func(w *strings.Builder) error {
-			return report.Suite(w, suite, "results/runs/suite-1/report.html", plain)
-		},
-		"suite.md":  func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
-		"suite.xml": func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
-		"suite.csv": func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
-		"bench.txt": func(w *strings.Builder) error {
-			return report.Bench(w, bench, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, plain)
-		},
-		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, bench) },
-		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, bench) },
-		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, bench) },
-		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(bench)) },
-		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(bench)) },
-	} {
+	})
+	for name, write := range all {
 		t.Run(name, func(t *testing.T) { golden(t, name, text(t, write)) })
 	}
 }
