@@ -20,13 +20,20 @@ const mostAnswered = 3
 // by how much, lock against lock; "" if fewer than two locks were measured. A difference that the
 // repetitions do not show is not named.
 func BenchAnswer(b results.Bench) string {
-	cells, metric := answered(b)
-	if len(cells) < 2 {
+	cells := answered(b)
+	measured := func(name string) bool {
+		return !slices.ContainsFunc(cells, func(c results.BenchCell) bool { return c.Figures[name].Value == nil })
+	}
+	metric, verb, phrase, more := "hand-over.p50", "hands over", "%s× faster than %s", false
+	if !measured(metric) { // clients do not compete
+		metric, verb, phrase, more = "throughput", "makes", "%s× the holds per second of %s", true
+	}
+	if len(cells) < 2 || !measured(metric) {
 		return ""
 	}
 	best := slices.MinFunc(cells, func(x, y results.BenchCell) int {
-		order := cmp.Compare(*x.Figures[metric.name].Value, *y.Figures[metric.name].Value)
-		if metric.more {
+		order := cmp.Compare(*x.Figures[metric].Value, *y.Figures[metric].Value)
+		if more {
 			return -order
 		}
 		return order
@@ -34,12 +41,12 @@ func BenchAnswer(b results.Bench) string {
 	var faster, alike []string
 	others := slices.DeleteFunc(cells, func(c results.BenchCell) bool { return c.Lock == best.Lock })
 	for _, o := range others[:min(len(others), mostAnswered)] {
-		factor, shown := times(o.Figures[metric.name], best.Figures[metric.name], metric.more)
+		factor, shown := times(o.Figures[metric], best.Figures[metric], more)
 		if !shown {
 			alike = append(alike, o.Lock)
 			continue
 		}
-		text := fmt.Sprintf(metric.phrase, digits(factor), o.Lock)
+		text := fmt.Sprintf(phrase, digits(factor), o.Lock)
 		// requests do not vary from one repetition to the next
 		if mine, its := best.Figures["requests"].Value, o.Figures["requests"].Value; mine != nil && its != nil && *its != 0 {
 			text += fmt.Sprintf(" at %s× the requests", digits(*mine / *its))
@@ -50,41 +57,31 @@ func BenchAnswer(b results.Bench) string {
 	if len(faster) == 0 {
 		return sentence + "the repetitions show no difference between " + joined(append([]string{best.Lock}, alike...)) + "."
 	}
-	sentence += best.Lock + " " + metric.verb + " " + joined(faster)
+	sentence += best.Lock + " " + verb + " " + joined(faster)
 	if len(alike) > 0 {
 		sentence += "; no difference from " + joined(alike) + " is shown"
 	}
-	return sentence + "." + unfair(best, others)
-}
-
-// unfair warns of a lock that is quick because it grants to the client that asks first: a waiter of
-// another lock waits at most half as long.
-func unfair(best results.BenchCell, others []results.BenchCell) string {
+	sentence += "."
+	// it may be quick because it grants to the client that asks first: a waiter of another lock waits
+	// at most half as long
 	most, of := 2.0, ""
 	for _, o := range others {
 		if factor, shown := times(best.Figures["longest-wait"], o.Figures["longest-wait"], false); shown && factor >= most {
 			most, of = factor, o.Lock
 		}
 	}
-	if of == "" {
-		return ""
+	if of != "" {
+		sentence += fmt.Sprintf(" But its longest wait is %s× that of %s.", digits(most), of)
 	}
-	return fmt.Sprintf(" But its longest wait is %s× that of %s.", digits(most), of)
-}
-
-// answerMetric is what a bench is about: the hand-over where clients compete, else the throughput.
-type answerMetric struct {
-	name, verb, phrase string
-	more               bool // more is better
+	return sentence
 }
 
 // usualClients is the setting that the answer is about, if it was measured.
 const usualClients = 8
 
 // answered returns the cells of the setting that the answer is about, without the bare loop and the
-// locks that broke, whose figures mean nothing, and what they are compared by.
-func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
-	var best []results.BenchCell
+// locks that broke, whose figures mean nothing.
+func answered(b results.Bench) (best []results.BenchCell) {
 	distance := math.Inf(1)
 	for _, cells := range BySetting(b.Cells) {
 		s := cells[0].Setting
@@ -92,17 +89,7 @@ func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 			best, distance = cells, d
 		}
 	}
-	best = slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop || len(c.Breaks) > 0 })
-	has := func(name string) bool {
-		return !slices.ContainsFunc(best, func(c results.BenchCell) bool { return c.Figures[name].Value == nil })
-	}
-	switch {
-	case has("hand-over.p50"):
-		return best, answerMetric{"hand-over.p50", "hands over", "%s× faster than %s", false}
-	case has("throughput"):
-		return best, answerMetric{"throughput", "makes", "%s× the holds per second of %s", true}
-	}
-	return nil, answerMetric{}
+	return slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop || len(c.Breaks) > 0 })
 }
 
 // times returns by which factor a slow figure exceeds a fast one, and whether the repetitions show

@@ -33,7 +33,7 @@ func comparisonLines(c results.Comparison, s Style) []string {
 		if r.Gated {
 			name = "* " + r.Metric
 		}
-		lines = append(lines, fmt.Sprintf("%-21s%10s %5s%10s %5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))+deltaCell(r, s))
+		lines = append(lines, fmt.Sprintf("%-21s%10s %5s%10s %5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))+Delta(r, s))
 	}
 	if len(c.Rows) > 0 {
 		lines = append(lines, "", fmt.Sprintf("*  gated; ~ no significant difference (Mann-Whitney U, p > %s);", small(c.Alpha)),
@@ -64,7 +64,7 @@ func comparisonMarkdown(c results.Comparison) []string {
 	rows := []string{"", "| lock | setting | metric | base | new | vs base |", "|---|---|---|--:|--:|--:|"}
 	for _, r := range c.Rows {
 		if r.Gated {
-			rows = append(rows, mdRow(r.Lock, r.Setting, r.Metric, figureText(r.Base), figureText(r.New), Delta(r)))
+			rows = append(rows, mdRow(r.Lock, r.Setting, r.Metric, figureText(r.Base), figureText(r.New), Delta(r, Style{})))
 		}
 	}
 	if len(rows) > 3 {
@@ -107,9 +107,9 @@ func compareHead(c results.Comparison, s Style) string {
 	return text + fmt.Sprintf("  %s: %s → %s", c.Kind, c.Base, c.New)
 }
 
-// deltaCell formats a change ("~" if it is not significant, "≈" before one below the threshold),
+// Delta formats a change ("~" if it is not significant, "≈" before one below the threshold),
 // its p-value, and the samples on each side.
-func deltaCell(r results.ComparisonRow, s Style) string {
+func Delta(r results.ComparisonRow, s Style) string {
 	delta := ""
 	if r.Delta != nil {
 		delta = fmt.Sprintf("%+.1f%%", 100**r.Delta)
@@ -151,9 +151,6 @@ func chance(r results.ComparisonRow) string {
 	return "p=" + strings.TrimPrefix(strconv.FormatFloat(*r.P, 'f', 3, 64), "0") + " "
 }
 
-// Delta formats the change of a row's figure and its significance.
-func Delta(r results.ComparisonRow) string { return deltaCell(r, Style{}) }
-
 // othersListed is how many changes are listed of those that are neither better nor worse: on real
 // servers they are many.
 const othersListed = 10
@@ -176,13 +173,4 @@ func changeLines(changes []results.Change, s Style) (lines []string) {
 		lines = append(lines, fmt.Sprintf("other         %d more (-o json lists them)", others-othersListed))
 	}
 	return lines
-}
-
-// againstLines lists what changed in a suite against its baseline.
-func againstLines(suite results.Suite, s Style) []string {
-	if suite.Baseline == "" {
-		return nil
-	}
-	head := fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change"))
-	return append([]string{"", head}, changeLines(suite.Changes, s)...)
 }

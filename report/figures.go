@@ -10,9 +10,9 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// count formats an integer with commas: 48,213.
-func count[T ~int | ~int64](n T) string {
-	text := strconv.FormatInt(int64(n), 10)
+// Count formats an integer with commas: 48,213.
+func Count(n any) string {
+	text := fmt.Sprint(n)
 	sign := ""
 	if text[0] == '-' {
 		sign, text = "-", text[1:]
@@ -89,7 +89,7 @@ func value(v *float64, unit results.Unit) string {
 	case unit == results.Share:
 		return Percent(*v)
 	case *v >= 1000:
-		return count(int64(math.Round(*v)))
+		return Count(int64(math.Round(*v)))
 	}
 	return digits(math.Round(*v*100) / 100)
 }
@@ -103,18 +103,7 @@ func Plural[T ~int | ~int64](n T, noun string) string {
 		return "1 " + noun
 	}
 	if strings.HasSuffix(noun, "ry") {
-		return count(n) + " " + strings.TrimSuffix(noun, "y") + "ies"
+		return Count(n) + " " + strings.TrimSuffix(noun, "y") + "ies"
 	}
-	return fmt.Sprintf("%s %ss", count(n), noun)
-}
-
-// Count formats an integer with commas, 48,213, and other values by fmt.Sprint.
-func Count(n any) string {
-	switch v := n.(type) {
-	case int:
-		return count(v)
-	case int64:
-		return count(v)
-	}
-	return fmt.Sprint(n)
+	return fmt.Sprintf("%s %ss", Count(n), noun)
 }

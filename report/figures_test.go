@@ -13,10 +13,10 @@ import (
 )
 
 func TestFigures(t *testing.T) {
-	tests := []struct{ name, got, want string }{
-		{"thousands", count(48213), "48,213"},
-		{"three digits need no comma", count(999), "999"},
-		{"below zero", count(-1234567), "-1,234,567"},
+	for _, tt := range []struct{ name, got, want string }{
+		{"thousands", Count(48213), "48,213"},
+		{"three digits need no comma", Count(999), "999"},
+		{"below zero", Count(-1234567), "-1,234,567"},
 		{"zero", Span(time.Duration(0)), "0ns"},
 		{"nanoseconds", Span(999 * time.Nanosecond), "999ns"},
 		{"three digits", Span(3144 * time.Microsecond), "3.14ms"},
@@ -32,8 +32,7 @@ func TestFigures(t *testing.T) {
 		{"one", Plural(1, "re-entry"), "1 re-entry"},
 		{"several", Plural(2000, "re-entry"), "2,000 re-entries"},
 		{"several of another ending", Plural(0, "key"), "0 keys"},
-	}
-	for _, tt := range tests {
+	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
 		}

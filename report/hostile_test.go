@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"maps"
 	"reflect"
 	"regexp"
 	"strings"
@@ -78,7 +79,8 @@ func TestHostileNames(t *testing.T) {
 	bench := filled(func(b *results.Bench) { b.Cells[0].Verdict = checker.Fail })
 	run := filled[results.Run]()
 	plain := report.Style{}
-	writers := map[string]func(*strings.Builder) error{
+	writers := forms(suite, hostile, bench, report.Kept{Dir: hostile, Page: hostile})
+	maps.Copy(writers, map[string]func(*strings.Builder) error{
 		"run": func(b *strings.Builder) error {
 			return report.Run(b, result, report.Kept{Dir: hostile, Page: hostile}, plain)
 		},
@@ -86,29 +88,18 @@ func TestHostileNames(t *testing.T) {
 		"violation": func(b *strings.Builder) error {
 			return report.Violation(b, *filled[results.Result]().Properties[0].First)
 		},
-		"run.md":     func(b *strings.Builder) error { return report.RunMarkdown(b, result) },
-		"run.xml":    func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
-		"failed.xml": func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) },
-		"run.csv":    func(b *strings.Builder) error { return report.RunCSV(b, result) },
-		"run.gha":    func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
-		"run.bmf":    func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
-		"suite":      func(b *strings.Builder) error { return report.Suite(b, suite, hostile, plain) },
-		"suite.md":   func(b *strings.Builder) error { return report.SuiteMarkdown(b, suite) },
-		"suite.xml":  func(b *strings.Builder) error { return report.SuiteJUnit(b, suite) },
-		"suite.csv":  func(b *strings.Builder) error { return report.SuiteCSV(b, suite) },
-		"suite.bmf":  func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
-		"bench": func(b *strings.Builder) error {
-			return report.Bench(b, bench, report.Kept{Dir: hostile, Page: hostile}, plain)
-		},
-		"bench.md":  func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
-		"bench.xml": func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
-		"bench.csv": func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
-		"bench.gha": func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
-		"compare":   func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
-		"explore":   func(b *strings.Builder) error { return report.Explore(b, filled[explored.Exploration](), plain) },
-		"replay":    func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
-		"repro":     func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
-	}
+		"run.md":         func(b *strings.Builder) error { return report.RunMarkdown(b, result) },
+		"run.xml":        func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
+		"failed.xml":     func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) },
+		"run.csv":        func(b *strings.Builder) error { return report.RunCSV(b, result) },
+		"run.gha.json":   func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
+		"run.bmf.json":   func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
+		"suite.bmf.json": func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
+		"compare":        func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
+		"explore":        func(b *strings.Builder) error { return report.Explore(b, filled[explored.Exploration](), plain) },
+		"replay":         func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
+		"repro":          func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
+	})
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {
 			out := text(t, write)
@@ -121,7 +112,7 @@ func TestHostileNames(t *testing.T) {
 				}
 			}
 			// JSON has to
-			if !strings.HasSuffix(name, ".gha") && !strings.HasSuffix(name, ".bmf") && strings.Contains(out, `\\x1b`) {
+			if !strings.HasSuffix(name, ".json") && strings.Contains(out, `\\x1b`) {
 				t.Errorf("escaped twice in\n%s", out)
 			}
 			// Markdown shows these as they are

@@ -15,19 +15,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// JUnit has a suite of test cases for each lock × scenario and a case for each property:
+// junitSuite has a test case for each property of a lock × scenario:
 //
 //   - A violated property is a failure, unless the violation is expected.
 //   - An inconclusive property is skipped, with the reason.
 //   - A property that does not apply is skipped as "n/a".
 //   - A run without a verdict is an error of the case "run".
-type junitRoot struct {
-	XMLName xml.Name `xml:"testsuites"`
-	Name    string   `xml:"name,attr"`
-	junitCounts
-	Suites []junitSuite `xml:"testsuite"`
-}
-
 type junitSuite struct {
 	Name string `xml:"name,attr"`
 	junitCounts
@@ -38,18 +31,13 @@ type junitSuite struct {
 
 // junitCounts are the totals of a suite, or of all suites.
 type junitCounts struct {
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Time     junitSeconds `xml:"time,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  int    `xml:"skipped,attr"`
+	Time     string `xml:"time,attr"`
+	took     time.Duration
 }
-
-// junitSeconds is a duration as JUnit writes it.
-type junitSeconds time.Duration
-
-// MarshalText returns seconds with three decimals.
-func (s junitSeconds) MarshalText() ([]byte, error) { return []byte(junitTime(time.Duration(s))), nil }
 
 type junitProperty struct {
 	Name  string `xml:"name,attr"`
@@ -85,7 +73,7 @@ func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
 	for _, p := range result.Properties {
 		often := Plural(p.Violations, "violation")
 		if p.Opportunities > 0 {
-			often = fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate),
+			often = fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", Count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate),
 				Percent(p.CI95[0]), Percent(p.CI95[1]))
 		}
 		failure := junitMessage{Message: often + notJudged(p) + "  " + PropertyCauses(p), Type: Causes(p.Causes)}
@@ -102,21 +90,65 @@ func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
 	return writeJUnit(w, s)
 }
 
-// SuiteJUnit writes a suite as one JUnit suite per cell.
+// SuiteJUnit writes a suite as one JUnit suite per cell, with a case for each of its properties.
 func SuiteJUnit(w io.Writer, suite results.Suite) error {
 	suite = Clean(suite)
 	all := make([]junitSuite, len(suite.Cells))
 	for i, c := range suite.Cells {
 		all[i] = newJUnitSuite(c.Lock, c.Scenario, c.Duration, suite.Start)
 		all[i].Properties = []junitProperty{{"server", suite.Server}, {"seed", fmt.Sprint(suite.Seed)}, {"expected", c.Expected}, {"observed", c.Observed}}
-		all[i].cell(c)
+		if c.Observed == results.NothingObserved {
+			all[i].add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + c.Why}})
+			continue
+		}
+		wrong, listed := unlike(c), len(c.Properties) > 0 && c.Verdict == checker.Pass
+		for _, name := range slices.Sorted(maps.Keys(c.Properties)) {
+			one := junitCase{Name: string(name)}
+			switch v := c.Properties[name]; {
+			case c.Verdict == checker.NotApplicable:
+				continue
+			case c.Verdict == checker.Fail && wrong[name] != "":
+				one.Failure, listed = &junitMessage{Message: wrong[name]}, true
+			case v == checker.Inconclusive:
+				one.Skipped, listed = &junitMessage{Message: "inconclusive: " + c.Why}, listed || c.Verdict == checker.Inconclusive
+			case v == checker.NotApplicable:
+				one.Skipped = &junitMessage{Message: "n/a"}
+			}
+			all[i].add(one)
+		}
+		if !listed { // no property explains the verdict
+			failure := junitMessage{Message: c.Why, Text: "expected " + c.Expected + ", observed " + c.Observed}
+			all[i].add(decided("expectation", c.Verdict, failure, c.Why))
+		}
 	}
 	return writeJUnit(w, all...)
 }
 
+// BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.
+func BenchJUnit(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	s := newJUnitSuite("bench", b.Server, b.Duration, time.Time{})
+	for _, c := range b.Cells {
+		one := junitCase{Name: c.Lock + ", " + c.Setting.String()}
+		switch c.Verdict {
+		case checker.Fail:
+			var broken []string
+			for _, br := range c.Breaks {
+				broken = append(broken, fmt.Sprintf("%s broken by %s", br.Property, Causes(br.Causes)))
+			}
+			one.Failure = &junitMessage{Message: strings.Join(broken, "; ")}
+		case checker.Inconclusive, checker.NotApplicable:
+			one.Skipped = &junitMessage{Message: string(c.Verdict) + ": " + c.Why}
+		}
+		s.add(one)
+	}
+	s.gates(b.Gates)
+	return writeJUnit(w, s)
+}
+
 // newJUnitSuite makes a suite without cases. A stored suite has no start.
 func newJUnitSuite(lock, scenario string, took time.Duration, start time.Time) junitSuite {
-	s := junitSuite{Name: lock + " × " + scenario, junitCounts: junitCounts{Time: junitSeconds(took)}}
+	s := junitSuite{Name: lock + " × " + scenario, junitCounts: junitCounts{Time: junitTime(took), took: took}}
 	if !start.IsZero() {
 		s.Timestamp = start.UTC().Format("2006-01-02T15:04:05")
 	}
@@ -162,37 +194,6 @@ func decided(name string, v checker.Result, failure junitMessage, why string) ju
 	return c
 }
 
-// cell adds a case per property of a cell, and the case "expectation" if no property explains the
-// verdict.
-func (s *junitSuite) cell(c results.Cell) {
-	if c.Observed == results.NothingObserved {
-		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + c.Why}})
-		return
-	}
-	whole := decided("expectation", c.Verdict, junitMessage{Message: c.Why, Text: "expected " + c.Expected + ", observed " + c.Observed}, c.Why)
-	if c.Verdict == checker.NotApplicable {
-		s.add(whole)
-		return
-	}
-	wrong := unlike(c)
-	listed := len(c.Properties) > 0 && c.Verdict == checker.Pass
-	for _, name := range slices.Sorted(maps.Keys(c.Properties)) {
-		one := junitCase{Name: string(name)}
-		switch v := c.Properties[name]; {
-		case c.Verdict == checker.Fail && wrong[name] != "":
-			one.Failure, listed = &junitMessage{Message: wrong[name]}, true
-		case v == checker.Inconclusive:
-			one.Skipped, listed = &junitMessage{Message: "inconclusive: " + c.Why}, listed || c.Verdict == checker.Inconclusive
-		case v == checker.NotApplicable:
-			one.Skipped = &junitMessage{Message: "n/a"}
-		}
-		s.add(one)
-	}
-	if !listed {
-		s.add(whole)
-	}
-}
-
 // unlike returns how a cell's properties differ from the expectation. A planted bug may break more
 // than expected.
 func unlike(c results.Cell) map[verdicts.Property]string {
@@ -212,11 +213,17 @@ func unlike(c results.Cell) map[verdicts.Property]string {
 }
 
 func writeJUnit(w io.Writer, suites ...junitSuite) error {
-	root := junitRoot{Name: "lockbench", Suites: suites}
+	root := struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Name    string   `xml:"name,attr"`
+		junitCounts
+		Suites []junitSuite `xml:"testsuite"`
+	}{Name: "lockbench", Suites: suites}
 	for _, s := range suites {
 		root.Tests, root.Failures, root.Errors = root.Tests+s.Tests, root.Failures+s.Failures, root.Errors+s.Errors
-		root.Skipped, root.Time = root.Skipped+s.Skipped, root.Time+s.Time
+		root.Skipped, root.took = root.Skipped+s.Skipped, root.took+s.took
 	}
+	root.Time = junitTime(root.took)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	for _, p := range r.Properties {
 		row := []string{"", "", "", p.Note}
 		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
-			row = []string{count(p.Violations), count(p.Opportunities), Percent(p.CI95[0]) + " – " + Percent(p.CI95[1]), PropertyCauses(p)}
+			row = []string{Count(p.Violations), Count(p.Opportunities), Percent(p.CI95[0]) + " – " + Percent(p.CI95[1]), PropertyCauses(p)}
 		}
 		lines = append(lines, mdRow(append([]string{string(p.Name), string(p.Verdict)}, row...)...))
 	}
@@ -105,6 +105,25 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 		}
 	}
 	return write(w, append(lines, "", "Sensitivity: "+md(sensitivityText(suite.Sensitivity))+".", "", "Run again: "+code(suite.Rerun)))
+}
+
+// BenchSummary writes a bench as Markdown, with the tables that the terminal shows.
+func BenchSummary(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(b.Verdict)), "",
+		fmt.Sprintf("%s of %s, interleaved; seed %d", Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
+	lines = append(lines, gatesMarkdown(b.Gates)...)
+	for _, t := range slices.Concat(benchTables(b)...) {
+		lines = append(append(lines, ""), t.markdown()...)
+	}
+	for _, foot := range columnFeet(b) {
+		lines = append(lines, "", md(foot))
+	}
+	if b.Baseline != nil {
+		lines = append(lines, comparisonMarkdown(*b.Baseline)...)
+	}
+	lines = append(lines, notesMarkdown(b.Notes)...)
+	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
 }
 
 // ending sets an ending that harms in bold.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,26 +15,26 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Measure is one figure of a run or a bench, for dashboards.
+// Measure is a figure of a run or a bench that has a value, for dashboards.
 type Measure struct {
-	Of     string  // lock and setting
-	Name   string  // of a metric, or violations
-	Unit   string  // of the metric, or "" for a count
-	Value  float64 // in that unit
-	Low    float64 // 95 % interval, if HasCI
-	High   float64
-	HasCI  bool
-	Bigger bool // bigger is better
+	Of   string // lock and setting
+	Name string // of a metric, or violations
+	results.Figure
+	Higher bool // a higher value is better
+}
+
+// counted is a measure without a unit.
+func counted(of, name string, n int) Measure {
+	return Measure{Of: of, Name: name, Figure: results.Figure{Value: new(float64(n))}}
 }
 
 // RunMeasures returns the metrics of a run that have a value, and its violations.
-func RunMeasures(r results.Result) []Measure {
+func RunMeasures(r results.Result) (out []Measure) {
 	r = Clean(r)
 	of, values := r.Lock+" × "+scenarioOf(r), r.Values()
-	var out []Measure
 	for _, m := range results.Metrics() {
-		if v := values[m.Name].Value; v != nil {
-			out = append(out, Measure{Of: of, Name: m.Name, Unit: string(m.Unit), Value: *v, Bigger: m.Higher})
+		if f := values[m.Name]; f.Value != nil {
+			out = append(out, Measure{of, m.Name, f, m.Higher})
 		}
 	}
 	violations := 0
@@ -42,7 +43,7 @@ func RunMeasures(r results.Result) []Measure {
 			violations += p.Violations
 		}
 	}
-	return append(out, Measure{Of: of, Name: "violations", Value: float64(violations)})
+	return append(out, counted(of, "violations", violations))
 }
 
 // GitHubBenchmark writes measures in the format "customSmallerIsBetter" of github-action-benchmark.
@@ -57,17 +58,24 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	}
 	out := []entry{}
 	for _, m := range measures {
-		switch {
-		case m.Bigger && m.Unit != string(results.PerSecond):
-			m.Name, m.Value, m.Low, m.High = m.Name+", short of 1", 1-m.Value, 1-m.High, 1-m.Low
-		case m.Bigger && m.Value <= 0:
-			continue
-		case m.Bigger:
-			m.Name, m.Unit, m.Value, m.Low, m.High = "time per "+m.Name, "ms", 1e3/m.Value, perOne(m.High), perOne(m.Low)
+		ranged, e := m.Low != nil && m.High != nil, entry{m.Of + ": " + m.Name, cmp.Or(string(m.Unit), "count"), *m.Value, ""}
+		width := 0.0
+		if ranged {
+			width = *m.High - *m.Low
 		}
-		e := entry{Name: m.Of + ": " + m.Name, Unit: cmp.Or(m.Unit, "count"), Value: m.Value}
-		if m.HasCI {
-			e.Range = fmt.Sprintf("± %s", digits((m.High-m.Low)/2))
+		switch {
+		case m.Higher && m.Unit != results.PerSecond:
+			e.Name, e.Value = e.Name+", short of 1", 1-e.Value
+		case m.Higher && e.Value <= 0:
+			continue
+		case m.Higher:
+			e.Name, e.Unit, e.Value = m.Of+": time per "+m.Name, "ms", 1e3/e.Value
+			if ranged {
+				width = perOne(*m.Low) - perOne(*m.High)
+			}
+		}
+		if ranged {
+			e.Range = "± " + digits(width/2)
 		}
 		out = append(out, e)
 	}
@@ -93,13 +101,13 @@ func Bencher(w io.Writer, measures []Measure) error {
 		if out[m.Of] == nil {
 			out[m.Of] = map[string]metric{}
 		}
-		one := metric{Value: m.Value}
-		if m.HasCI {
-			one.Lower, one.Upper = &m.Low, &m.High
+		one := metric{Value: *m.Value}
+		if m.Low != nil && m.High != nil {
+			one.Lower, one.Upper = m.Low, m.High
 		}
 		name := m.Name
 		if m.Unit != "" {
-			name += " (" + m.Unit + ")"
+			name += " (" + string(m.Unit) + ")"
 		}
 		out[m.Of][name] = one
 	}
@@ -131,7 +139,7 @@ func RunCSV(w io.Writer, r results.Result) error {
 		}
 	}
 	for _, m := range RunMeasures(r) {
-		add("measure", m.Name, strconv.FormatFloat(m.Value, 'g', -1, 64), m.Unit)
+		add("measure", m.Name, strconv.FormatFloat(*m.Value, 'g', -1, 64), string(m.Unit))
 	}
 	return writeCSV(w, rows)
 }
@@ -154,12 +162,51 @@ func SuiteMeasures(suite results.Suite) []Measure {
 	for _, c := range suite.Cells {
 		n[c.Verdict]++
 	}
+	of := "suite on " + suite.Server
+	return []Measure{counted(of, "cells fail", n[checker.Fail]), counted(of, "cells inconclusive", n[checker.Inconclusive]),
+		counted(of, "planted bugs missed", len(slices.Compact(suite.Sensitivity.Missed)))}
+}
+
+// BenchMeasures returns the figures of a bench that have a value.
+func BenchMeasures(b results.Bench) []Measure {
+	b = Clean(b)
 	out := []Measure{}
-	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive} {
-		out = append(out, Measure{Of: "suite on " + suite.Server, Name: "cells " + string(v), Value: float64(n[v])})
+	for _, c := range b.Cells {
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			if f.Value != nil {
+				m, _ := results.FindMetric(name)
+				out = append(out, Measure{c.Lock + ", " + c.Setting.String(), name, f, m.Higher})
+			}
+		}
 	}
-	missed := suite.Sensitivity.Missed
-	return append(out, Measure{Of: out[0].Of, Name: "planted bugs missed", Value: float64(len(slices.Compact(missed)))})
+	return out
+}
+
+// BenchCSV writes a row for each figure of a bench.
+func BenchCSV(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return exact(*v)
+	}
+	rows := [][]string{{"lock", "clients", "keys", "hold_ns", "rate", "crash", "verdict", "metric", "unit", "value", "low", "high", "samples", "ratio"}}
+	for _, c := range b.Cells {
+		s := c.Setting
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			ratio := ""
+			if f.Ratio != nil {
+				ratio = exact(f.Ratio.Value)
+			}
+			rows = append(rows, []string{c.Lock, fmt.Sprint(s.Clients), fmt.Sprint(s.Keys), fmt.Sprint(int64(s.Hold)), exact(s.Rate), fmt.Sprint(s.Crash),
+				string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), fmt.Sprint(f.Samples), ratio})
+		}
+	}
+	return writeCSV(w, rows)
 }
 
 // writeCSV writes rows of cells. A cell that a spreadsheet would run as a formula begins with an

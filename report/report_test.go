@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,14 +28,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", name, diff)
 	}
@@ -98,10 +95,15 @@ func passing() results.Result {
 func text(t *testing.T, write func(*strings.Builder) error) string {
 	t.Helper()
 	var b strings.Builder
-	if err := write(&b); err != nil {
+	must(t, write(&b))
+	return b.String()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
 }
 
 func runText(t *testing.T, r results.Result, path string, s report.Style) string {
@@ -111,6 +113,22 @@ func runText(t *testing.T, r results.Result, path string, s report.Style) string
 		kept.Page = path + "/" + results.ReportFile
 	}
 	return text(t, func(b *strings.Builder) error { return report.Run(b, r, kept, s) })
+}
+
+// forms writes a suite and a bench in every form.
+func forms(suite results.Suite, page string, bench results.Bench, kept report.Kept) map[string]func(*strings.Builder) error {
+	return map[string]func(*strings.Builder) error{
+		"suite.txt":      func(w *strings.Builder) error { return report.Suite(w, suite, page, report.Style{}) },
+		"suite.md":       func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
+		"suite.xml":      func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
+		"suite.csv":      func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
+		"bench.txt":      func(w *strings.Builder) error { return report.Bench(w, bench, kept, report.Style{}) },
+		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, bench) },
+		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, bench) },
+		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, bench) },
+		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(bench)) },
+		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(bench)) },
+	}
 }
 
 // TestGoldens: every form of every record is as it was.
@@ -123,7 +141,8 @@ func TestGoldens(t *testing.T) {
 	run := func(r results.Result, path string) func(*strings.Builder) error {
 		return func(w *strings.Builder) error { _, err := w.WriteString(runText(t, r, path, plain)); return err }
 	}
-	for name, write := range map[string]func(*strings.Builder) error{
+	all := forms(suite, "results/runs/suite-1/report.html", bench, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"})
+	maps.Copy(all, map[string]func(*strings.Builder) error{
 		"run-fail.txt":      run(failing(9), "results/runs/latest"),
 		"run-pass.txt":      run(pass, ""),
 		"run-empty.txt":     run(empty, "results/runs/x"),
@@ -136,21 +155,8 @@ func TestGoldens(t *testing.T) {
 		"run-fail.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.RunMeasures(fail)) },
 		"history-fail.txt":  func(w *strings.Builder) error { return report.History(w, stored, plain) },
 		"violation.txt":     func(w *strings.Builder) error { return report.Violation(w, *misUnlock(6)) },
-		"suite.txt": func(w *strings.Builder) error {
-			return report.Suite(w, suite, "results/runs/suite-1/report.html", plain)
-		},
-		"suite.md":  func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
-		"suite.xml": func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
-		"suite.csv": func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
-		"bench.txt": func(w *strings.Builder) error {
-			return report.Bench(w, bench, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, plain)
-		},
-		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, bench) },
-		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, bench) },
-		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, bench) },
-		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(bench)) },
-		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(bench)) },
-	} {
+	})
+	for name, write := range all {
 		t.Run(name, func(t *testing.T) { golden(t, name, text(t, write)) })
 	}
 }
@@ -243,9 +249,7 @@ func TestComparisonTellsWhatChanged(t *testing.T) {
 		c.Changes = append(c.Changes, results.Change{Change: results.Other, Lock: "fair", Scenario: "steady", Was: "x", Is: "y"})
 	}
 	var b strings.Builder
-	if err := report.Comparison(&b, c, report.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, report.Comparison(&b, c, report.Style{}))
 	for _, want := range []string{"token × steady: was safe, is mutual-exclusion/mis-unlock\n", "token × failover: was safe, is nothing\n", "2 more (-o json lists them)\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -100,7 +100,7 @@ func verdictLines(r results.Result, s Style, absent bool) []string {
 		case checker.Fail: // the page has the interval of the rate
 			text := Plural(p.Violations, "violation")
 			if p.Opportunities > 0 {
-				text = fmt.Sprintf("%s of %s (%s)", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate))
+				text = fmt.Sprintf("%s of %s (%s)", Count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate))
 			}
 			add(p.Verdict, head, strings.TrimSuffix(text+notJudged(p)+": "+PropertyCauses(p), ": "))
 		case checker.Inconclusive:
@@ -166,7 +166,7 @@ func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.W
 func Causes(all map[verdicts.Cause]int) string {
 	var words []string
 	for _, c := range slices.SortedFunc(maps.Keys(all), func(a, b verdicts.Cause) int { return cmp.Or(all[b]-all[a], cmp.Compare(a, b)) }) {
-		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
+		words = append(words, fmt.Sprintf("%s %s", c, Count(all[c])))
 	}
 	return strings.Join(words, ", ")
 }
@@ -175,7 +175,7 @@ func Causes(all map[verdicts.Cause]int) string {
 // many.
 func PropertyCauses(p checker.Property) string {
 	if left := Untraced(p); left > 0 && len(p.Causes) > 0 {
-		return Causes(p.Causes) + ", not traced " + count(left)
+		return Causes(p.Causes) + ", not traced " + Count(left)
 	}
 	return Causes(p.Causes)
 }

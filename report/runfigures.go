@@ -41,8 +41,25 @@ func figureLines(r results.Result, kept Kept, s Style, full bool) []string {
 			lines = append(lines, wrapped("          ", openFoot)...)
 		}
 	}
-	return slices.Concat(safetyLines(r, full || r.Verdict != checker.Fail), lines, loadLines(r, full), healthLines(r, s, full), noteLines(r.Notes, maxNotes, s),
-		kept.lines("run"), again("again     ", r.Rerun))
+	lines = append(safetyLines(r, full || r.Verdict != checker.Fail), lines...)
+	if text := LoadText(r); text != "" && full {
+		lines = append(lines, wrapped("load      ", text)...)
+	}
+	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" && full {
+		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
+		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s asleep, %s late starts",
+			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
+	}
+	var unknown []string
+	for _, op := range slices.Sorted(maps.Keys(r.Operations)) {
+		if n := r.Operations[op][history.Unknown.String()]; n > 0 {
+			unknown = append(unknown, Plural(n, op))
+		}
+	}
+	if len(unknown) > 0 {
+		lines = append(lines, "unknown   "+strings.Join(unknown, ", ")+": no reply came, each may have taken effect")
+	}
+	return slices.Concat(lines, healthLines(r, s, full), noteLines(r.Notes, maxNotes, s), kept.lines("run"), again("again     ", r.Rerun))
 }
 
 // maxNotes is the most warnings that Run shows.
@@ -53,7 +70,7 @@ func noteLines(notes []string, most int, s Style) []string {
 	var lines []string
 	for i, n := range notes {
 		if i == most-1 && len(notes) > most {
-			n = fmt.Sprintf("%s more in %s", count(len(notes)-i), results.ResultFile)
+			n = fmt.Sprintf("%s more in %s", Count(len(notes)-i), results.ResultFile)
 		}
 		if i < most {
 			lines = append(lines, labelled("note", 10, n, s)...)
@@ -81,9 +98,9 @@ func notJudged(p checker.Property) string {
 func safetyLines(r results.Result, strength bool) (lines []string) {
 	for _, p := range r.Properties {
 		if strength && p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
+			text := fmt.Sprintf("%s of %s, upper bound %s", Count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
 			if p.MetFault > 0 {
-				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
+				text += fmt.Sprintf("; %s met a fault", Count(p.MetFault))
 			}
 			lines = wrapped("strength  ", text+notJudged(p))
 		}
@@ -103,14 +120,14 @@ func DamageText(r results.Result) string {
 	}
 	shown := ""
 	if r.Schedules > 1 {
-		shown = fmt.Sprintf("in the schedule that is kept, one of %s: ", count(r.Schedules))
+		shown = fmt.Sprintf("in the schedule that is kept, one of %s: ", Count(r.Schedules))
 	}
 	text := fmt.Sprintf("%s (a write that read what another had read), %s", Plural(d.LostUpdates, "lost update"), Plural(d.StaleWrites, "stale write"))
 	switch {
 	case d.Missing > 0:
-		text = fmt.Sprintf("%s of %s are missing, the store holds %s; %s", count(d.Missing), Plural(d.Expected, "update"), count(d.Final), text)
+		text = fmt.Sprintf("%s of %s are missing, the store holds %s; %s", Count(d.Missing), Plural(d.Expected, "update"), Count(d.Final), text)
 	case d.Missing < 0:
-		text = fmt.Sprintf("the store holds %s, %s more than the %s that it should; %s", count(d.Final), count(-d.Missing), count(d.Expected), text)
+		text = fmt.Sprintf("the store holds %s, %s more than the %s that it should; %s", Count(d.Final), Count(-d.Missing), Count(d.Expected), text)
 	}
 	return shown + text
 }
@@ -135,7 +152,7 @@ func LatencyTable(r results.Result) Table {
 			if s.Response.Count == 0 {
 				continue
 			}
-			row := []string{places[i], count(s.Response.Count)}
+			row := []string{places[i], Count(s.Response.Count)}
 			for i, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
 				cell := Span(v)
 				if _, need, _ := results.Quantile(strings.TrimSuffix(t.Heads[i+2], " sent")); s.Response.Count < need {
@@ -153,29 +170,6 @@ func LatencyTable(r results.Result) Table {
 		}
 	}
 	return t
-}
-
-// loadLines describes the load and what the waiting was spent on, if that is asked for, and the
-// unknown outcomes.
-func loadLines(r results.Result, full bool) (lines []string) {
-	if text := LoadText(r); text != "" && full {
-		lines = append(lines, wrapped("load      ", text)...)
-	}
-	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" && full {
-		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
-		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s asleep, %s late starts",
-			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
-	}
-	var unknown []string
-	for _, op := range slices.Sorted(maps.Keys(r.Operations)) {
-		if n := r.Operations[op][history.Unknown.String()]; n > 0 {
-			unknown = append(unknown, Plural(n, op))
-		}
-	}
-	if len(unknown) > 0 {
-		lines = append(lines, "unknown   "+strings.Join(unknown, ", ")+": no reply came, each may have taken effect")
-	}
-	return lines
 }
 
 // LoadText describes the load on servers, and what of it was left out; "" if there is none to tell.
@@ -204,7 +198,7 @@ func healthLines(r results.Result, s Style, timing bool) (lines []string) {
 	if timing && !virtual(r) {
 		late := "no round began late"
 		if h.LateStarts > 0 {
-			share := count(h.LateStarts)
+			share := Count(h.LateStarts)
 			if h.Starts > 0 {
 				share = Percent(float64(h.LateStarts) / float64(h.Starts))
 			}

@@ -20,7 +20,7 @@ func Explore(w io.Writer, x explored.Exploration, s Style) error {
 	summary := fmt.Sprintf("no violation in %s", Plural(x.Schedules, "schedule"))
 	switch {
 	case x.First != nil:
-		summary = fmt.Sprintf("%s broken by %s in schedule %s", x.First.Property, x.First.Cause, count(x.First.Schedule))
+		summary = fmt.Sprintf("%s broken by %s in schedule %s", x.First.Property, x.First.Cause, Count(x.First.Schedule))
 	case x.Reason != "":
 		summary = x.Reason
 	}
@@ -63,7 +63,7 @@ func Explore(w io.Writer, x explored.Exploration, s Style) error {
 func lookedAt(x explored.Exploration) string {
 	text := fmt.Sprintf("%s (%s, seed %d) in %s", Plural(x.Schedules, "schedule"), x.Strategy, x.Seed, Span(seconds(x.Seconds)))
 	if x.Seconds > 0 && x.Schedules > 0 {
-		text += fmt.Sprintf(", %s/s", count(int(float64(x.Schedules)/x.Seconds)))
+		text += fmt.Sprintf(", %s/s", Count(int(float64(x.Schedules)/x.Seconds)))
 	}
 	if x.States > 0 {
 		text += ", " + Plural(x.States, "state")

@@ -67,12 +67,6 @@ func PropertyAbout(p verdicts.Property) string { return properties[p].asks }
 
 func opportunity(p verdicts.Property) string { return cmp.Or(properties[p].opportunity, "key") }
 
-// MetricName names a figure of a bench in plain words.
-func MetricName(metric string) string {
-	m, _ := results.FindMetric(metric)
-	return cmp.Or(m.Words, metric)
-}
-
 // RunSentence says in plain English what a run tried and what happened. schedules is how many the
 // simulator ran; 0 for a run on servers. injected are the faults that took effect.
 func RunSentence(r results.Result, schedules int, injected []string) string {
@@ -85,7 +79,7 @@ func RunSentence(r results.Result, schedules int, injected []string) string {
 		text += ", with " + Plural(n, "hold")
 	}
 	if schedules > 1 {
-		text += fmt.Sprintf(" in %s simulated schedules", count(schedules))
+		text += fmt.Sprintf(" in %s simulated schedules", Count(schedules))
 	}
 	if len(injected) == 0 {
 		return text + ", without faults: " + happened(r) + "."
@@ -109,12 +103,12 @@ func happened(r results.Result) string {
 		me := r.Properties[i]
 		text := fmt.Sprintf("nothing broke in %s, so that with 95 %% confidence at most %s of them break", Plural(me.Opportunities, "hand-over"), Percent(me.CI95[1]))
 		if me.MetFault > 0 {
-			text += fmt.Sprintf("; %s met a fault", count(me.MetFault))
+			text += fmt.Sprintf("; %s met a fault", Count(me.MetFault))
 		}
 		return text + notJudged(me)
 	}
 	i := slices.IndexFunc(r.Properties, func(one checker.Property) bool { return one.Name == p })
-	text := fmt.Sprintf("at %s of %s ", count(r.Properties[i].Violations), Plural(r.Properties[i].Opportunities, opportunity(p)))
+	text := fmt.Sprintf("at %s of %s ", Count(r.Properties[i].Violations), Plural(r.Properties[i].Opportunities, opportunity(p)))
 	switch ending := c.Ending(); {
 	case ending == results.Broke:
 		text += properties[p].broken

@@ -118,7 +118,21 @@ func (s *Suite) Against(base Suite, whole bool) {
 	for _, c := range s.Cells {
 		was, known := before[place(c)]
 		delete(before, place(c))
-		if kind := change(was, c, known); kind != "" && (kind != Gone || whole) {
+		then, now, kind := standing(was), standing(c), ChangeKind("") // "": it did not change, or neither has a verdict
+		switch {
+		case now == unknown && known && then > unknown:
+			kind = Gone
+		case now == unknown:
+		case !known || then == unknown:
+			kind = Added
+		case now < then:
+			kind = Broken
+		case now > then:
+			kind = Fixed
+		case was.Observed != c.Observed:
+			kind = Other
+		}
+		if kind != "" && (kind != Gone || whole) {
 			s.Changes = append(s.Changes, Change{c.Lock, c.Scenario, kind, was.Observed, c.Observed})
 		}
 	}
@@ -148,26 +162,6 @@ func (s *Suite) Exact() {
 	if len(s.Changes) > 0 {
 		s.Verdict = checker.Fail
 	}
-}
-
-// change returns how a cell changed; "" if it did not, or if neither has a verdict.
-func change(was, is Cell, known bool) ChangeKind {
-	then, now := standing(was), standing(is)
-	switch {
-	case now == unknown && known && then > unknown:
-		return Gone
-	case now == unknown:
-		return ""
-	case !known || then == unknown:
-		return Added
-	case now < then:
-		return Broken
-	case now > then:
-		return Fixed
-	case was.Observed != is.Observed:
-		return Other
-	}
-	return ""
 }
 
 // The rank of a cell. Breaking as expected ranks below holding as expected: a lowered expectation

@@ -25,7 +25,7 @@ func TestAgainstABaseline(t *testing.T) {
 	caught.Planted = true
 	missed := cell(broken, checker.Fail)
 	missed.Planted = true
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		was, is *results.Cell // nil: no such cell
 		partly  bool          // cells were left out on purpose
@@ -45,8 +45,7 @@ func TestAgainstABaseline(t *testing.T) {
 		{"a cell was left out on purpose", cell(safe, checker.Pass), nil, true, "", checker.Pass},
 		{"a cell has no verdict", cell(safe, checker.Pass), cell(safe, checker.Inconclusive), false, results.Gone, checker.Fail},
 		{"a cell that never applied is gone", cell(safe, checker.NotApplicable), nil, false, "", checker.Pass},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			list := func(c *results.Cell) []results.Cell {
 				if c == nil {
@@ -81,13 +80,9 @@ func TestStoreSuite(t *testing.T) {
 			Properties: map[verdicts.Property]checker.Result{verdicts.Progress: checker.Pass}}}, Start: time.Unix(1, 0), Environment: &results.Environment{}}
 	s.Judge()
 	s.Sensitivity.Median = time.Second
-	if err := results.StoreSuite(path, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, results.StoreSuite(path, s))
 	got, err := results.LoadSuite(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := results.Suite{Schema: s.Schema, Verdict: s.Verdict, Sensitivity: s.Sensitivity,
 		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass}}}
 	want.Sensitivity.Median = 0
@@ -104,9 +99,7 @@ func TestStoredSuites(t *testing.T) {
 	folder := t.TempDir()
 	s := results.Suite{Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Pass}}}
 	s.Judge()
-	if err := results.SaveSuite(folder, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, results.SaveSuite(folder, s))
 	got, err := results.LoadSuite(filepath.Join(folder, results.SuiteFile))
 	if diff := cmp.Diff(s.Cells, got.Cells); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
@@ -117,9 +110,7 @@ func TestStoredSuites(t *testing.T) {
 		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady"}]}`, // none
 	} {
 		path := filepath.Join(folder, "other.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := results.LoadSuite(path); !errors.Is(err, results.ErrBaseline) || strings.Contains(text, "pss") && !strings.Contains(err.Error(), `unknown verdict "pss"; did you mean "pass"`) {
 			t.Errorf("%s: %v, want ErrBaseline", text, err)
 		}
@@ -136,31 +127,21 @@ func TestSuiteDirectory(t *testing.T) {
 	var folders []string
 	for _, id := range []string{"a", "b"} { // within one second
 		suite, err := results.Create(base, results.Name(time.Unix(100, 0), id, "suite"), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		folder := suite.Path()
 		folders = append(folders, folder)
 		d, err := results.Create(folder, results.Name(time.Unix(100, 0), id, "steady", "token"), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Phase: results.Started}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Phase: results.Started}))
 		s := results.Suite{Rerun: id, Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Fail, Run: d.Path()}, {Verdict: checker.Pass, Lock: "lost", Run: "elsewhere/x"}}}
 		s.Judge()
-		if err := results.SaveSuite(folder, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, results.SaveSuite(folder, s))
 	}
 	if folders[0] == folders[1] {
 		t.Fatal("two suites share a directory")
 	}
 	moved := filepath.Join(t.TempDir(), "moved")
-	if err := os.Rename(folders[0], moved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(folders[0], moved))
 	for _, path := range []string{moved, filepath.Join(moved, results.SuiteFile)} {
 		s, err := results.LoadSuite(path)
 		if err != nil || s.Rerun != "a" || filepath.Dir(s.Cells[0].Run) != moved || s.Cells[1].Run != "elsewhere/x" {

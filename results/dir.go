@@ -118,18 +118,6 @@ func Open(path string) (*Dir, error) {
 	return nil, fmt.Errorf("%s: no run here: a run directory has a %s", path, RunFile)
 }
 
-// ofSearch is the scenario of the directory that explore makes for a finding. It has a tape, and
-// neither a scenario's file nor a history.
-const ofSearch = "explore"
-
-// Tape returns the path of the tape that a search left in the directory; "" for that of a run.
-func (d *Dir) Tape(r Run) string {
-	if _, err := os.Stat(d.File(ScenarioFile)); r.Scenario != ofSearch || err == nil {
-		return ""
-	}
-	return d.File(TapePath)
-}
-
 // Path returns the directory's path.
 func (d *Dir) Path() string { return d.path }
 
@@ -184,7 +172,7 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 func SaveFile(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() || info.IsDir() {
-		err = replace(linked(path), write)
+		err = replace(path, write)
 	} else {
 		var f *os.File
 		if f, err = os.OpenFile(path, os.O_WRONLY, 0); err == nil {
@@ -217,22 +205,16 @@ func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// linked follows the links at a path, the last of which may lead to a file that is not there yet.
-func linked(path string) string {
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
-	}
-	to, err := os.Readlink(path)
-	switch {
-	case err != nil:
-		return path
-	case filepath.IsAbs(to):
-		return to
-	}
-	return filepath.Join(filepath.Dir(path), to)
-}
-
+// replace replaces a file, or the one that links lead to, which may not be there yet.
 func replace(path string, write func(io.Writer) error) (err error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	} else if to, err := os.Readlink(path); err == nil {
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -259,21 +241,21 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Load reads a run; see Open for path. The result is nil if the run was not checked.
-func Load(path string) (*Dir, Run, *Result, error) {
-	d, err := Open(path)
-	if err != nil {
-		return nil, Run{}, nil, err
-	}
+// Load reads run.json and result.json. The result is nil if the run was not checked.
+func (d *Dir) Load() (Run, *Result, error) {
 	run, err := d.LoadRun()
 	if err != nil {
-		return nil, Run{}, nil, err
+		return run, nil, err
 	}
-	result, err := d.LoadResult()
-	if errors.Is(err, fs.ErrNotExist) {
-		return d, run, nil, nil
+	var r Result
+	err = loadJSON(d.File(ResultFile), &r)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return run, nil, nil
+	case err == nil && r.Schema != ResultSchema:
+		err = fmt.Errorf("%s: schema is %q, want %q", d.File(ResultFile), r.Schema, ResultSchema)
 	}
-	return d, run, result, err
+	return run, &r, err
 }
 
 // LoadRun reads run.json.
@@ -294,18 +276,6 @@ func (d *Dir) LoadWindows() ([]history.Window, error) {
 	windows, err := history.LoadWindows(d.File(FaultsFile))
 	faults.Describe(windows)
 	return windows, err
-}
-
-// LoadResult reads result.json. The error is fs.ErrNotExist if the run was not checked.
-func (d *Dir) LoadResult() (*Result, error) {
-	var r Result
-	if err := loadJSON(d.File(ResultFile), &r); err != nil {
-		return nil, err
-	}
-	if r.Schema != ResultSchema {
-		return nil, fmt.Errorf("%s: schema is %q, want %q", d.File(ResultFile), r.Schema, ResultSchema)
-	}
-	return &r, nil
 }
 
 func loadJSON(path string, v any) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,13 +22,26 @@ import (
 
 var noon = time.Date(2026, 3, 1, 13, 0, 0, 0, time.FixedZone("one hour east", 3600))
 
-func create(t *testing.T, base, id string) *results.Dir {
+func must(t testing.TB, err error) {
 	t.Helper()
-	d, err := results.Create(base, results.Name(noon, id, "pause-holder", "set-nx-ex"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func create(t *testing.T, base, id string) *results.Dir {
+	t.Helper()
+	d, err := results.Create(base, results.Name(noon, id, "pause-holder", "set-nx-ex"), false)
+	must(t, err)
 	return d
+}
+
+func load(path string) (results.Run, *results.Result, error) {
+	d, err := results.Open(path)
+	if err != nil {
+		return results.Run{}, nil, err
+	}
+	return d.Load()
 }
 
 func TestSaveAndLoadInEachPhase(t *testing.T) {
@@ -40,19 +54,13 @@ func TestSaveAndLoadInEachPhase(t *testing.T) {
 	run.Nodes = []history.Server{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
 	for _, phase := range []results.Phase{results.Started, results.Driven, results.Checked} {
 		run.Phase = phase
-		if err := d.SaveRun(run); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.SaveRun(run))
 		want := results.NewResult(run, aVerdict())
 		if phase == results.Checked {
-			if err := d.SaveResult(want); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.SaveResult(want))
 		}
-		_, got, result, err := results.Load(base) // by way of latest
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, result, err := load(base) // by way of latest
+		must(t, err)
 		run.Schema = results.RunSchema
 		if diff := cmp.Diff(run, got); diff != "" {
 			t.Errorf("%s: run (-want +got)\n%s", phase, diff)
@@ -88,9 +96,7 @@ func TestLatestFollowsTheNewestRun(t *testing.T) {
 
 func TestLatestDoesNotReplaceAFile(t *testing.T) {
 	base := t.TempDir()
-	if err := os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600))
 	if _, err := results.Create(base, results.Name(noon, "x", "s", "l"), false); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
@@ -102,9 +108,7 @@ func TestLatestDoesNotReplaceAFile(t *testing.T) {
 func TestNamesCannotLeaveTheBase(t *testing.T) {
 	base := t.TempDir()
 	d, err := results.Create(base, results.Name(noon, "x", "../../etc/passwd", "a/b c"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if filepath.Dir(d.Path()) != base {
 		t.Errorf("made %s outside %s", d.Path(), base)
 	}
@@ -113,9 +117,7 @@ func TestNamesCannotLeaveTheBase(t *testing.T) {
 // TestSaveIsAllOrNothing: a writer that fails half-way leaves the old file whole and nothing else.
 func TestSaveIsAllOrNothing(t *testing.T) {
 	d := create(t, t.TempDir(), "x")
-	if err := d.Save("latency/acquire.hgrm", []byte("old")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Save("latency/acquire.hgrm", []byte("old")))
 	broken := errors.New("disk full")
 	err := d.SaveFunc("latency/acquire.hgrm", func(w io.Writer) error {
 		fmt.Fprint(w, "half of the n")
@@ -149,21 +151,18 @@ func TestSaveRunRefusesInvalidRecords(t *testing.T) {
 }
 
 func TestLoadSaysWhatIsWrong(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, file, text, want string
 	}{
 		{"a directory without a run", "other", "", "no run here"},
 		{"broken JSON", results.RunFile, "{\n \"schema\": ,\n}", "line 2, column"},
 		{"another schema", results.RunFile, `{"schema":"lockbench/run/v9"}`, `want "lockbench/run/v1"`},
 		{"wrong type", results.RunFile, "{\n\"seed\": \"x\"}", "line 2"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := t.TempDir()
-			if err := os.WriteFile(filepath.Join(base, tt.file), []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, _, err := results.Load(base); err == nil || !strings.Contains(err.Error(), tt.want) {
+			must(t, os.WriteFile(filepath.Join(base, tt.file), []byte(tt.text), 0o600))
+			if _, _, err := load(base); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
 		})
@@ -174,10 +173,76 @@ func TestSecretsAreNotSaved(t *testing.T) {
 	d := create(t, t.TempDir(), "x")
 	run := aRun()
 	run.Argv = append(run.Argv, "--server", "redis://:hunter2@10.0.0.1:6379")
-	if err := d.SaveRun(run); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.SaveRun(run))
 	if data, err := os.ReadFile(d.File(results.RunFile)); err != nil || bytes.Contains(data, []byte("hunter2")) {
 		t.Errorf("saved %s, %v", data, err)
+	}
+}
+
+// TestSaveWritesWhereAPathLeads: a link and a pipe are still there afterwards.
+func TestSaveWritesWhereAPathLeads(t *testing.T) {
+	save := func(path string) {
+		t.Helper()
+		if err := results.SaveFile(path, func(w io.Writer) error { _, err := io.WriteString(w, "saved"); return err }); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, row := range []struct {
+		name, old string // what was in the file; "-": there was none
+	}{
+		{"a link to a file", "old"},
+		{"a link to a file that is not there yet", "-"},
+	} {
+		dir := t.TempDir()
+		link, file := filepath.Join(dir, "link"), filepath.Join(dir, "other", "file")
+		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		if row.old != "-" {
+			must(t, os.WriteFile(file, []byte(row.old), 0o600))
+		}
+		must(t, os.Symlink("other/file", link))
+		save(link)
+		if text, err := os.ReadFile(file); string(text) != "saved" {
+			t.Errorf("%s: the file has %q, %v", row.name, text, err)
+		}
+		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s: the link is gone: %v, %v", row.name, info, err)
+		}
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{pipe, pipe + ".link"} {
+		read := make(chan string)
+		go func() {
+			text, _ := os.ReadFile(pipe)
+			read <- string(text)
+		}()
+		if path != pipe {
+			must(t, os.Symlink(pipe, path))
+		}
+		save(path)
+		if info, err := os.Lstat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			t.Fatalf("the pipe is gone: %v, %v", info, err) // its reader waits for ever
+		}
+		if text := <-read; text != "saved" {
+			t.Errorf("the reader of the pipe got %q", text)
+		}
+	}
+}
+
+// TestHeldWhileInUse: a directory is held until its user is done.
+func TestHeldWhileInUse(t *testing.T) {
+	d := create(t, t.TempDir(), "x")
+	use, err := d.Hold()
+	must(t, err)
+	if !results.Held(d.Path()) {
+		t.Error("it is not held while in use")
+	}
+	if err := use.Close(); err != nil || results.Held(d.Path()) {
+		t.Errorf("it is held for ever (%v)", err)
+	}
+	if results.Held(filepath.Join(d.Path(), "nothing")) {
+		t.Error("what is not there is held")
 	}
 }

@@ -5,7 +5,7 @@
 // check. Each save writes a temporary file, syncs it and renames it, so that a directory is
 // readable even if the process is killed. The recording and the fault windows grow while clients
 // run ([Dir.Begin]). [Create] creates a directory, [Dir.SaveRun] and [Dir.SaveResult] write to it,
-// [Load] reads it. Users' scripts depend on the files' names and schemas; the folder schema has
+// [Dir.Load] reads it. Users' scripts depend on the files' names and schemas; the folder schema has
 // JSON Schemas.
 //
 // Passwords are redacted before they are written, see [CommandLine]. The package reads no clock.

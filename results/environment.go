@@ -40,7 +40,27 @@ type Machine struct {
 func CaptureEnvironment(ctx context.Context, m Machine) Environment {
 	e := Environment{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		GOMAXPROCS: runtime.GOMAXPROCS(0), CPUs: runtime.NumCPU()}
-	e.build(m.Build)
+	if m.Build != nil {
+		e.Lockbench, e.Modules = m.Build.Main.Version, map[string]string{}
+		for _, dep := range m.Build.Deps {
+			if dep.Replace != nil {
+				dep = dep.Replace
+			}
+			for _, part := range []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"} {
+				if strings.Contains(strings.ToLower(dep.Path), part) {
+					e.Modules[dep.Path] = dep.Version
+				}
+			}
+		}
+		for _, s := range m.Build.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				e.Git = s.Value
+			case "vcs.modified":
+				e.Dirty = s.Value == "true"
+			}
+		}
+	}
 	if m.Root != nil {
 		for line := range strings.SplitSeq(read(m.Root, "proc/cpuinfo"), "\n") {
 			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
@@ -59,32 +79,6 @@ func CaptureEnvironment(ctx context.Context, m Machine) Environment {
 		}
 	}
 	return e
-}
-
-func (e *Environment) build(info *debug.BuildInfo) {
-	if info == nil {
-		return
-	}
-	e.Lockbench = info.Main.Version
-	e.Modules = map[string]string{}
-	for _, dep := range info.Deps {
-		if dep.Replace != nil {
-			dep = dep.Replace
-		}
-		for _, part := range []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"} {
-			if strings.Contains(strings.ToLower(dep.Path), part) {
-				e.Modules[dep.Path] = dep.Version
-			}
-		}
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			e.Git = s.Value
-		case "vcs.modified":
-			e.Dirty = s.Value == "true"
-		}
-	}
 }
 
 // controlGroup reads the limits of the process's cgroup (v2) or of the root cgroup (v1).

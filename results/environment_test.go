@@ -20,7 +20,7 @@ func TestCaptureEnvironmentReadsTheMachine(t *testing.T) {
 		"proc/sys/kernel/osrelease": file("6.1.0-test\n"),
 		"sys/devices/system/clocksource/clocksource0/current_clocksource": file("kvm-clock\n"),
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		files  fstest.MapFS
 		quota  float64
@@ -35,8 +35,7 @@ func TestCaptureEnvironmentReadsTheMachine(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("9223372036854771712\n")}, 2, 0},
 		{"first version, unlimited", fstest.MapFS{"sys/fs/cgroup/cpu/cpu.cfs_quota_us": file("-1\n"),
 			"sys/fs/cgroup/cpu/cpu.cfs_period_us": file("100000\n")}, 0, 0},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := fstest.MapFS{}
 			for _, files := range []fstest.MapFS{common, tt.files} {
@@ -88,9 +87,7 @@ func TestCaptureEnvironmentReadsTheCheckout(t *testing.T) {
 	if e := results.CaptureEnvironment(t.Context(), results.Machine{Dir: dir}); len(e.Git) != 40 || e.Dirty {
 		t.Errorf("clean checkout: %q, dirty %v", e.Git, e.Dirty)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o600))
 	if out, err := exec.Command("git", "-C", dir, "add", "f").CombinedOutput(); err != nil {
 		t.Fatalf("git add: %v\n%s", err, out)
 	}

@@ -60,9 +60,27 @@ func newGate(name, limit string, least bool, most, fewest string) (Gate, error) 
 	if err != nil {
 		return Gate{}, err
 	}
-	value, err := parseLimit(limit, m)
-	if err != nil {
-		return Gate{}, err
+	var value float64
+	switch number, percent := strings.CutSuffix(limit, "%"); {
+	case limit == "":
+		return Gate{}, fmt.Errorf("the limit of %s is missing", m.Name)
+	case m.Unit == Nanoseconds:
+		d, err := time.ParseDuration(limit)
+		if err != nil || d < 0 {
+			return Gate{}, fmt.Errorf("%q: %s is a time: want a limit such as 20ms", limit, m.Name)
+		}
+		value = float64(d)
+	default:
+		value, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || value < 0 || math.IsNaN(value) || math.IsInf(value, 0) {
+			return Gate{}, fmt.Errorf("%q: %s: want a number as its limit", limit, m.Name)
+		}
+		if percent && m.Unit != Share {
+			return Gate{}, fmt.Errorf("%q: %s is not a share: its limit cannot be in percent", limit, m.Name)
+		}
+		if percent {
+			value /= 100
+		}
 	}
 	if m.Higher != least {
 		better, form := "less", most
@@ -76,30 +94,6 @@ func newGate(name, limit string, least bool, most, fewest string) (Gate, error) 
 		sign = ">="
 	}
 	return Gate{Metric: m, Least: least, Limit: value, Text: m.Name + " " + sign + " " + limit}, nil
-}
-
-func parseLimit(text string, m Metric) (float64, error) {
-	if text == "" {
-		return 0, fmt.Errorf("the limit of %s is missing", m.Name)
-	}
-	if m.Unit == Nanoseconds {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return 0, fmt.Errorf("%q: %s is a time: want a limit such as 20ms", text, m.Name)
-		}
-		return float64(d), nil
-	}
-	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	switch {
-	case err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, fmt.Errorf("%q: %s: want a number as its limit", text, m.Name)
-	case percent && m.Unit != Share:
-		return 0, fmt.Errorf("%q: %s is not a share: its limit cannot be in percent", text, m.Name)
-	case percent:
-		v /= 100
-	}
-	return v, nil
 }
 
 // Check compares a figure of the gate's metric with the gate.

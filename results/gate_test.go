@@ -10,7 +10,7 @@ import (
 )
 
 func TestParseGate(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		text  string
 		limit float64
 		least bool
@@ -40,8 +40,7 @@ func TestParseGate(t *testing.T) {
 		{"acquire.p98<=1s", 0, false, "", `did you mean "acquire.p9`},              // not a reported percentile
 		{"p99>3ms", 0, false, "", "of acquire.p99 less is better: want acquire.p99<=3ms"},
 		{"throughput<=5", 0, false, "", "of throughput more is better: want throughput>=5"},
-	}
-	for _, tt := range tests {
+	} {
 		g, err := results.ParseGate(tt.text)
 		if tt.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
@@ -57,7 +56,7 @@ func TestParseGate(t *testing.T) {
 
 func TestGateCheck(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
-	tests := []struct {
+	for _, tt := range []struct {
 		text  string
 		value *float64
 		want  checker.Result
@@ -68,34 +67,12 @@ func TestGateCheck(t *testing.T) {
 		{"throughput>=500", at(499.9), checker.Fail},      // below
 		{"throughput>=500", nil, checker.Inconclusive},    // without a value: inconclusive
 		{"errors<=0%", at(0), checker.Pass},               // 0 % of 0
-	}
-	for _, tt := range tests {
+	} {
 		g, err := results.ParseGate(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := g.Check(results.Figure{Value: tt.value, Samples: 3, Need: 5}); got.Verdict != tt.want || got.Gate != g.Text || tt.value == nil && got.Why != "3 of 5 samples needed" {
 			t.Errorf("%s of %v: %+v, want %s", tt.text, tt.value, got, tt.want)
 		}
-	}
-}
-
-// TestGatesVerdict: a failed gate outweighs an inconclusive one.
-func TestGatesVerdict(t *testing.T) {
-	of := func(all ...checker.Result) (out []results.GateResult) {
-		for _, v := range all {
-			out = append(out, results.GateResult{Verdict: v})
-		}
-		return out
-	}
-	if got := results.GatesVerdict(of(checker.Inconclusive, checker.Fail)); got != checker.Fail {
-		t.Error(got)
-	}
-	if got := results.GatesVerdict(of(checker.Pass, checker.Inconclusive)); got != checker.Inconclusive {
-		t.Error(got)
-	}
-	if got := results.GatesVerdict(nil); got != checker.Pass {
-		t.Error(got)
 	}
 }
 
@@ -130,6 +107,42 @@ func TestJudgeABench(t *testing.T) {
 		b := results.Bench{Cells: []results.BenchCell{cell(8, verdict)}, Interrupted: true}
 		if b.Judge(); b.Verdict != want {
 			t.Errorf("interrupted, %s so far: %s, want %s", verdict, b.Verdict, want)
+		}
+	}
+}
+
+// TestBenchVerdict: what broke comes first, then a limit that was missed, then what is not known.
+func TestBenchVerdict(t *testing.T) {
+	gates := func(all ...checker.Result) (out []results.GateResult) {
+		for _, v := range all {
+			out = append(out, results.GateResult{Verdict: v})
+		}
+		return out
+	}
+	for _, row := range []struct {
+		about    string
+		safety   checker.Result
+		gates    []results.GateResult
+		baseline results.CompareVerdict // "": none
+		want     checker.Result
+		broken   bool
+	}{
+		{"nothing to say", checker.Pass, nil, results.ComparePass, checker.Pass, false},
+		{"slower", checker.Pass, nil, results.CompareSlower, checker.Fail, false},
+		{"a gate, and one without a value", checker.Pass, gates(checker.Inconclusive, checker.Fail), "", checker.Fail, false},
+		{"a gate without a value", checker.Pass, gates(checker.Pass, checker.Inconclusive), "", checker.Inconclusive, false},
+		{"not comparable", checker.Pass, nil, results.CompareInconclusive, checker.Inconclusive, false},
+		{"a gate, and not comparable", checker.Pass, gates(checker.Fail), results.CompareInconclusive, checker.Fail, false},
+		{"slower, and perhaps unsafe", checker.Inconclusive, nil, results.CompareSlower, checker.Fail, false},
+		{"unsafe", checker.Fail, nil, results.CompareInconclusive, checker.Fail, true},
+		{"no longer safe", checker.Inconclusive, nil, results.CompareUnsafe, checker.Fail, true},
+	} {
+		b := results.Bench{Gates: row.gates, Cells: []results.BenchCell{{Setting: results.BenchSetting{Clients: 2}, Verdict: row.safety}}}
+		if row.baseline != "" {
+			b.Baseline = &results.Comparison{Verdict: row.baseline}
+		}
+		if b.Judge(); b.Verdict != row.want || b.Broken() != row.broken {
+			t.Errorf("%s: %s, broken %t; want %s, %t", row.about, b.Verdict, b.Broken(), row.want, row.broken)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func NewResult(run Run, v checker.Verdict) Result {
 	r := Result{
 		Schema: ResultSchema, Verdict: v.Verdict,
 		Lock: run.Lock, Scenario: run.Scenario, Workload: run.Workload, Server: run.Server, Seed: run.Seed, Schedules: run.Schedules,
-		Properties: sound(v.Properties), Operations: v.Operations, Damage: v.Damage,
+		Properties: append([]checker.Property{}, v.Properties...), Operations: v.Operations, Damage: v.Damage,
 		Latency: map[string]Operation{}, Notes: v.Notes,
 		Health: Health{NotSearched: v.NotSearched},
 		Rerun:  CommandLine(run.Argv),
@@ -125,6 +125,17 @@ func NewResult(run Run, v checker.Verdict) Result {
 	}
 	if r.Operations == nil {
 		r.Operations = checker.Operations{}
+	}
+	// JSON lacks some numbers: the rate over no opportunities becomes 0, with the interval from 0 to 1
+	finite := func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+	for i := range r.Properties {
+		p := &r.Properties[i]
+		if !finite(p.Rate) {
+			p.Rate = 0
+		}
+		if !finite(p.CI95[0]) || !finite(p.CI95[1]) {
+			p.CI95 = [2]float64{0, 1}
+		}
 	}
 	return r
 }
@@ -147,24 +158,6 @@ func (r Result) OutlivedOnly() bool {
 	}
 	return r.Broken()
 }
-
-// sound replaces numbers that JSON lacks. The rate over no opportunities becomes 0, with the
-// interval from 0 to 1.
-func sound(in []checker.Property) []checker.Property {
-	out := make([]checker.Property, len(in))
-	for i, p := range in {
-		if !finite(p.Rate) {
-			p.Rate = 0
-		}
-		if !finite(p.CI95[0]) || !finite(p.CI95[1]) {
-			p.CI95 = [2]float64{0, 1}
-		}
-		out[i] = p
-	}
-	return out
-}
-
-func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // SetLatency sets the latencies and the number of dropped samples. A nil set removes them, because
 // of why.

@@ -56,7 +56,7 @@ func TestResultFitsItsSchema(t *testing.T) {
 	virtual.SetLatency(nil, results.NoLatency)
 	nan := aVerdict()
 	nan.Properties[0].Rate, nan.Properties[0].CI95 = math.NaN(), [2]float64{math.NaN(), math.Inf(1)}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		result results.Result
 		has    string
@@ -65,13 +65,10 @@ func TestResultFitsItsSchema(t *testing.T) {
 		{"nothing was recorded", empty, `"latency": {},`},
 		{"no figures from virtual time", virtual, `"latency_absent": "virtual time: no latency figures"`},
 		{"a rate over nothing", results.NewResult(aRun(), nan), `"rate": 0,`},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, err := json.MarshalIndent(tt.result, "", " ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, problem := range schematest.Check(t, "schema/result.schema.json", data) {
 				t.Error(problem)
 			}
@@ -80,14 +77,15 @@ func TestResultFitsItsSchema(t *testing.T) {
 			}
 		})
 	}
+	if !math.IsNaN(nan.Properties[0].Rate) {
+		t.Error("the verdict was changed")
+	}
 }
 
 // TestSchemaCanFail checks that the schema of the test above refuses something.
 func TestSchemaCanFail(t *testing.T) {
 	good, err := json.Marshal(results.NewResult(aRun(), aVerdict()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for old, broken := range map[string]string{
 		`"verdict":"fail"`: `"verdict":false`, `"seed":8341`: `"seed":"8341"`, `"rate":0.0073`: `"rate":null`,
 		`"histogram_dropped"`: `"dropped"`, `"violations":3`: `"violations":-3`, `"rerun"`: `"again"`,
@@ -129,17 +127,8 @@ func TestLatencyFigures(t *testing.T) {
 	}
 }
 
-func TestNewResultDoesNotTouchTheVerdict(t *testing.T) {
-	v := aVerdict()
-	v.Properties[0].Rate = math.NaN()
-	results.NewResult(aRun(), v)
-	if !math.IsNaN(v.Properties[0].Rate) {
-		t.Error("the verdict was changed")
-	}
-}
-
 func TestRedact(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   string
 		want string
@@ -152,8 +141,7 @@ func TestRedact(t *testing.T) {
 		{"as a parameter", "redis://h:1?password=secret", "redis://h:1?password=REDACTED"},
 		{"that does not parse", "redis://u:sec%ret@h:1", "REDACTED"},
 		{"with an @ in it", "redis://u:sec@ret@h:1", "redis://u:REDACTED@h:1"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := results.Redact([]string{tt.in})[0]; got != tt.want {
 				t.Errorf("Redact(%q) = %q, want %q", tt.in, got, tt.want)
@@ -172,5 +160,20 @@ func TestCommandLineIsReadBackByAShell(t *testing.T) {
 	want := `lockbench run --set 'note=it'\''s $5' '' 'a*b'`
 	if got := results.CommandLine(argv); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestAMissedRateMakesARunInconclusive: less than 90 % of the offered rate, in a run without
+// faults.
+func TestAMissedRateMakesARunInconclusive(t *testing.T) {
+	missed := results.Throughput{Open: true, Offered: 400, Achieved: 100}
+	if got, want := missed.RateReason(nil), "100 of the 400 offered rounds per second were achieved: "; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := missed.RateReason([]history.Window{{Confirmed: true}}); got != "" {
+		t.Errorf("with a fault: %q", got)
+	}
+	if got := (results.Throughput{Open: true, Offered: 400, Achieved: 360}).RateReason(nil); got != "" {
+		t.Errorf("90 %%: %q", got)
 	}
 }

@@ -56,64 +56,10 @@ func PlanDigest(items []string) string {
 // MergeSuites joins the shards of a suite, in any order. The error is ErrShards if one is missing,
 // given twice, or of another plan, server or seed.
 func MergeSuites(parts []Suite) (Suite, error) {
-	return merge(parts, func(s Suite) part { return part{s.Shard, s.Server, s.Seed, s.Rerun, s.Notes} }, joinedSuite)
-}
-
-// MergeBenches joins the shards of a bench, as MergeSuites does: each has some of the settings,
-// measured whole on its own machine.
-func MergeBenches(parts []Bench) (Bench, error) {
-	return merge(parts, func(b Bench) part { return part{b.Shard, b.Server, b.Seed, b.Rerun, b.Notes} }, joinedBench)
-}
-
-// part is what the shards of a suite and of a bench have in common.
-type part struct {
-	shard  *Shard
-	server string
-	seed   uint64
-	rerun  string
-	notes  []string
-}
-
-// merge joins shards with join, which gets them in order, the command of the whole, and the notes
-// of all.
-func merge[T any](parts []T, of func(T) part, join func(parts []T, rerun string, notes []string) T) (whole T, err error) {
-	shards := make([]*Shard, len(parts))
-	for i, one := range parts {
-		first, p := of(parts[0]), of(one)
-		shards[i] = p.shard
-		if p.server != first.server || p.seed != first.seed {
-			return whole, fmt.Errorf("%w: one ran on %s with seed %d, another on %s with seed %d", ErrShards, first.server, first.seed, p.server, p.seed)
-		}
+	parts, rerun, notes, err := ordered(parts, func(s Suite) part { return part{s.Shard, s.Server, s.Seed, s.Rerun, s.Notes} })
+	if err != nil {
+		return Suite{}, err
 	}
-	if err := complete(shards); err != nil {
-		return whole, err
-	}
-	parts = slices.Clone(parts)
-	slices.SortFunc(parts, func(a, b T) int { return of(a).shard.Index - of(b).shard.Index })
-	var notes []string
-	for _, one := range parts {
-		p := of(one)
-		for _, n := range p.notes {
-			notes = append(notes, "shard "+p.shard.String()+": "+n)
-		}
-	}
-	first := of(parts[0])
-	return join(parts, strings.Replace(first.rerun, " --shard "+first.shard.String(), "", 1), notes), nil
-}
-
-// inPlanOrder restores the order of a plan of n items from the items of each shard. Shards that
-// were interrupted have fewer.
-func inPlanOrder[T any](n int, shards [][]T) (all []T) {
-	for i := range n {
-		from := shards[i%len(shards)]
-		if at := i / len(shards); at < len(from) {
-			all = append(all, from[at])
-		}
-	}
-	return all
-}
-
-func joinedSuite(parts []Suite, rerun string, notes []string) Suite {
 	first := parts[0]
 	out := Suite{Server: first.Server, Seed: first.Seed, Start: first.Start, Environment: first.Environment, Rerun: rerun, Notes: notes}
 	var ends time.Time
@@ -133,10 +79,16 @@ func joinedSuite(parts []Suite, rerun string, notes []string) Suite {
 	}
 	out.Cells, out.Duration = inPlanOrder(first.Shard.Of, cells), ends.Sub(out.Start)
 	out.Judge()
-	return out
+	return out, nil
 }
 
-func joinedBench(parts []Bench, rerun string, notes []string) Bench {
+// MergeBenches joins the shards of a bench, as MergeSuites does: each has some of the settings,
+// measured whole on its own machine.
+func MergeBenches(parts []Bench) (Bench, error) {
+	parts, rerun, notes, err := ordered(parts, func(b Bench) part { return part{b.Shard, b.Server, b.Seed, b.Rerun, b.Notes} })
+	if err != nil {
+		return Bench{}, err
+	}
 	out := parts[0]
 	out.Shard, out.Baseline, out.Gates, out.Rerun, out.Notes = nil, nil, nil, rerun, notes
 	var settings [][]BenchSetting
@@ -156,7 +108,54 @@ func joinedBench(parts []Bench, rerun string, notes []string) Bench {
 		out.Notes = append(out.Notes, "each shard measured its settings on its own machine: do not compare figures of two settings; the round trip is the first shard's")
 	}
 	out.Judge()
-	return out
+	return out, nil
+}
+
+// part is what the shards of a suite and of a bench have in common.
+type part struct {
+	shard  *Shard
+	server string
+	seed   uint64
+	rerun  string
+	notes  []string
+}
+
+// ordered returns the shards of one whole in their order, the command of the whole, and the notes of
+// all.
+func ordered[T any](parts []T, of func(T) part) (sorted []T, rerun string, notes []string, err error) {
+	shards := make([]*Shard, len(parts))
+	for i, one := range parts {
+		first, p := of(parts[0]), of(one)
+		shards[i] = p.shard
+		if p.server != first.server || p.seed != first.seed {
+			return nil, "", nil, fmt.Errorf("%w: one ran on %s with seed %d, another on %s with seed %d", ErrShards, first.server, first.seed, p.server, p.seed)
+		}
+	}
+	if err := complete(shards); err != nil {
+		return nil, "", nil, err
+	}
+	sorted = slices.Clone(parts)
+	slices.SortFunc(sorted, func(a, b T) int { return of(a).shard.Index - of(b).shard.Index })
+	for _, one := range sorted {
+		p := of(one)
+		for _, n := range p.notes {
+			notes = append(notes, "shard "+p.shard.String()+": "+n)
+		}
+	}
+	first := of(sorted[0])
+	return sorted, strings.Replace(first.rerun, " --shard "+first.shard.String(), "", 1), notes, nil
+}
+
+// inPlanOrder restores the order of a plan of n items from the items of each shard. Shards that
+// were interrupted have fewer.
+func inPlanOrder[T any](n int, shards [][]T) (all []T) {
+	for i := range n {
+		from := shards[i%len(shards)]
+		if at := i / len(shards); at < len(from) {
+			all = append(all, from[at])
+		}
+	}
+	return all
 }
 
 // complete checks that the shards are of one plan and that each is given once.

@@ -49,7 +49,7 @@ func TestMergeRefuses(t *testing.T) {
 		change(&s)
 		return s
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		parts []results.Suite
 		says  string
@@ -62,8 +62,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"with another seed", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Seed = 2 })}, "seed 2"},
 		{"on another server", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Server = "docker" })}, "docker"},
 		{"a whole among them", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Shard = nil })}, "without --shard"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := results.MergeSuites(tt.parts)
 			if !errors.Is(err, results.ErrShards) || !strings.Contains(err.Error(), tt.says) {
@@ -85,9 +84,7 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 	first.Reach("0", history.Reach{"a wait": 0, "readers at once": 0})
 	second.Reach("0", history.Reach{"a wait": 3})
 	got, err := results.MergeSuites([]results.Suite{second, first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	locks := ""
 	for _, c := range got.Cells {
 		locks += c.Lock
@@ -120,9 +117,7 @@ func TestMergeBenches(t *testing.T) {
 	first, second := part(1, 1, 32), part(2, 8)
 	second.Cells[1].Verdict = checker.Fail
 	got, err := results.MergeBenches([]results.Bench{second, first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var clients []int
 	for _, c := range got.Cells {
 		clients = append(clients, c.Setting.Clients)

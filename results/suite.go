@@ -73,7 +73,13 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 	seen := Observed(r)
 	c.Observed = breaksText(seen)
 	missing := slices.DeleteFunc(slices.Clone(want.Breaks), func(b verdicts.Break) bool { return slices.Contains(seen, b) })
-	extra := slices.DeleteFunc(seen, allowed(want))
+	// where a property of order may break by a cause, a linearizability violation by the same cause is
+	// the same break: the run was too short for the property alone to show it
+	extra := slices.DeleteFunc(seen, func(b verdicts.Break) bool {
+		return slices.ContainsFunc(slices.Concat(want.Breaks, want.May), func(w verdicts.Break) bool {
+			return w == b || b.Property == verdicts.Linearizability && w.Cause == b.Cause && ofOrder(w.Property)
+		})
+	})
 	switch {
 	case want.NA != "":
 		c.Verdict, c.Why = checker.NotApplicable, want.NA
@@ -89,18 +95,6 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 		c.Why = fmt.Sprintf("unplanned stall of the host for %v; %s", r.Health.MaxStall.Round(time.Millisecond), c.Why)
 	}
 	return c
-}
-
-// allowed returns a function that reports whether a break was expected. Where a property of order
-// may break by a cause, a linearizability violation by the same cause is the same break: the run
-// was too short for the property alone to show it.
-func allowed(want verdicts.Expectation) func(verdicts.Break) bool {
-	all := slices.Concat(want.Breaks, want.May)
-	return func(b verdicts.Break) bool {
-		return slices.ContainsFunc(all, func(w verdicts.Break) bool {
-			return w == b || b.Property == verdicts.Linearizability && w.Cause == b.Cause && ofOrder(w.Property)
-		})
-	}
 }
 
 // PlantedCell compares a run of a planted bug with what it must show. Other violations are allowed.
@@ -194,9 +188,30 @@ func breaksText(breaks []verdicts.Break) string { return verdicts.Expectation{Br
 // Judge sets the verdict and the sensitivity of a suite from its cells. An interrupted suite never
 // passes.
 func (s *Suite) Judge() {
-	s.Schema, s.Verdict, s.Sensitivity = SuiteSchema, checker.Pass, sensitivity(s.Cells)
+	s.Schema, s.Verdict, s.Sensitivity = SuiteSchema, checker.Pass, Sensitivity{Missed: []string{}}
 	if s.Cells == nil {
 		s.Cells = []Cell{} // null is not an array
+	}
+	caught := map[string]bool{} // by planted bug
+	var took []time.Duration
+	for _, c := range s.Cells {
+		if !c.Planted || c.Verdict == checker.NotApplicable {
+			continue
+		}
+		if _, seen := caught[c.Lock]; !seen {
+			s.Sensitivity.Planted++
+			s.Sensitivity.Missed = append(s.Sensitivity.Missed, c.Lock)
+			caught[c.Lock] = false
+		}
+		if c.Verdict == checker.Pass && c.Observed != breaksText(nil) && !caught[c.Lock] {
+			caught[c.Lock] = true
+			took = append(took, c.Duration)
+		}
+	}
+	s.Sensitivity.Missed = slices.DeleteFunc(s.Sensitivity.Missed, func(lock string) bool { return caught[lock] })
+	if s.Sensitivity.Caught = len(took); len(took) > 0 {
+		slices.Sort(took)
+		s.Sensitivity.Median = took[(len(took)-1)/2] // the lower one
 	}
 	has := func(v checker.Result) bool {
 		return slices.ContainsFunc(s.Cells, func(c Cell) bool { return c.Verdict == v })
@@ -233,32 +248,6 @@ type Sensitivity struct {
 	Caught  int           `json:"caught"`
 	Missed  []string      `json:"missed"`
 	Median  time.Duration `json:"median"` // nanoseconds, of the cells that caught a bug; 0: none
-}
-
-func sensitivity(cells []Cell) Sensitivity {
-	s := Sensitivity{Missed: []string{}}
-	caught := map[string]bool{}
-	var took []time.Duration
-	for _, c := range cells {
-		if !c.Planted || c.Verdict == checker.NotApplicable {
-			continue
-		}
-		if _, seen := caught[c.Lock]; !seen {
-			s.Planted++
-			s.Missed = append(s.Missed, c.Lock)
-			caught[c.Lock] = false
-		}
-		if c.Verdict == checker.Pass && c.Observed != breaksText(nil) && !caught[c.Lock] {
-			caught[c.Lock] = true
-			took = append(took, c.Duration)
-		}
-	}
-	s.Missed = slices.DeleteFunc(s.Missed, func(lock string) bool { return caught[lock] })
-	if s.Caught = len(took); s.Caught > 0 {
-		slices.Sort(took)
-		s.Median = took[(len(took)-1)/2] // the lower one
-	}
-	return s
 }
 
 //go:embed baseline/suite-sim.json

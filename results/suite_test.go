@@ -40,7 +40,7 @@ func failing(r results.Result) results.Result {
 
 func TestNewCell(t *testing.T) {
 	const me, ex = "mutual-exclusion/mis-unlock", "exclusive-use/lease-overrun"
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		result   results.Result
 		want     verdicts.Expectation
@@ -76,8 +76,7 @@ func TestNewCell(t *testing.T) {
 			"unplanned stall of the host for 120ms; not seen: " + me},
 		{"as expected, though the machine stalled", stalled(showing(checker.Fail, me)), verdicts.Breaks(me), checker.Pass, me, ""},
 		{"does not apply", showing(checker.Pass), verdicts.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := results.NewCell(tt.result, tt.want)
 			if got.Verdict != tt.verdict || got.Observed != tt.observed || got.Why != tt.why || got.Expected != tt.want.String() {
@@ -89,7 +88,7 @@ func TestNewCell(t *testing.T) {
 
 func TestPlantedCell(t *testing.T) {
 	const me = "mutual-exclusion/mis-unlock"
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		result  results.Result
 		want    verdicts.Expectation
@@ -102,8 +101,7 @@ func TestPlantedCell(t *testing.T) {
 		{"another cause", showing(checker.Fail, "mutual-exclusion/double-grant"), verdicts.Breaks(me), checker.Fail},
 		{"no break", showing(checker.Pass), verdicts.Breaks(me), checker.Fail},
 		{"inconclusive", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := results.PlantedCell(tt.result, tt.want); got.Verdict != tt.verdict || got.Expected != tt.want.String() {
 				t.Errorf("%+v, want %s", got, tt.verdict)
@@ -142,7 +140,7 @@ func TestSuiteVerdictAndSensitivity(t *testing.T) {
 	planted := func(lock, observed string, v checker.Result) results.Cell {
 		return results.Cell{Lock: lock, Observed: observed, Verdict: v, Planted: true}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		cells   []results.Cell
 		verdict checker.Result
@@ -160,8 +158,7 @@ func TestSuiteVerdictAndSensitivity(t *testing.T) {
 			checker.Pass, 1, []string{}},
 		{"a planted bug is missed", []results.Cell{planted("p", "safe", checker.Pass), planted("q", "renewal/orphan", checker.Pass)},
 			checker.Fail, 1, []string{"p"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := results.Suite{Cells: tt.cells}
 			s.Judge()

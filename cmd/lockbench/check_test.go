@@ -38,7 +38,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	}
 	zero, five, seven := int64(0), int64(5), int64(7)
 	const unrecorded = "the run was ended before anything that its clients did was recorded"
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		final *int64
 		save  saving
@@ -54,8 +54,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 		{"the machine stopped in the head of the recording", nil, cutRecording(20), 3, unrecorded},
 		{"the machine stopped at its first byte", nil, cutRecording(0), 3, unrecorded},
 		{"killed before its clients began", nil, func(*results.Dir, history.Header) error { return nil }, 3, unrecorded},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "steady", "token"), false)
 			must(t, err)
@@ -67,9 +66,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 			must(t, tt.save(d, history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}))
 			for _, path := range []string{d.Path(), d.File(results.HistoryFile)} {
 				w := newWorld(checker.Pass)
-				if got := w.call(t, "check", path); got != tt.code {
-					t.Errorf("%s: exit code %d, want %d\n%s%s", path, got, tt.code, w.out, w.err)
-				}
+				w.exits(t, tt.code, "check", path)
 				// wherever its lines are broken
 				want(t, "stdout", strings.Join(strings.Fields(w.out.String()), " "), tt.says)
 			}
@@ -248,9 +245,7 @@ func TestCheckOfSeveralFiles(t *testing.T) {
 		{[]string{broken, fail}, 1, "error fail"},
 	} {
 		w := newWorld(checker.Pass)
-		if got := w.call(t, append([]string{"check", "-o", "json"}, row.files...)...); got != row.code {
-			t.Errorf("%v: exit code %d, want %d\n%s", row.files, got, row.code, w.err)
-		}
+		w.exits(t, row.code, append([]string{"check", "-o", "json"}, row.files...)...)
 		var verdicts []string
 		for line := range strings.Lines(w.out.String()) {
 			var one struct{ Verdict, Error string }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -12,6 +13,8 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/internal/foreign"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -67,7 +70,10 @@ func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) e
 		c = bench.CompareRuns(b, after.([]bench.Ran), o)
 	}
 	c.Base, c.New = base, now
-	r := comparisonRecord(c)
+	r := record{value: c, // which is stored nowhere
+		html:  func(w io.Writer, _ string) error { return page.Comparison(w, c) },
+		text:  func(w io.Writer, style report.Style) error { return report.Comparison(w, c, style) },
+		forms: map[string]func(io.Writer) error{"md": func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }}}
 	return errors.Join(a.write(r, f), a.summarize(r.forms["md"]),
 		map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict])
 }
@@ -127,7 +133,11 @@ func loadRuns(path string) (out []bench.Ran, err error) {
 		dirs = runsBelow(path)
 	}
 	for _, dir := range dirs {
-		_, run, r, err := results.Load(dir)
+		d, err := results.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		run, r, err := d.Load()
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,52 +24,52 @@ type diagnosis struct {
 }
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what this machine can run, and how to get what is missing",
 		Long: "doctor shows for every source of servers what it can do here: topologies, server faults, clock faults. What is unavailable is\n" +
 			"shown with the reason and the way to get it. It starts no server. It exits with 5 when no server is available.",
 		Example: "  lockbench doctor\n  lockbench doctor -o json",
 		Args:    nothing,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
 	}
-}
-
-func (a *app) doctor(ctx context.Context) error {
-	var asked []servers.Ability // what the faults of servers ask of a provider
-	for _, k := range faults.Kinds() {
-		if k.In == faults.InServer {
-			asked = append(asked, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		ctx := c.Context()
+		var asked []servers.Ability // what the faults of servers ask of a provider
+		for _, k := range faults.Kinds() {
+			if k.In == faults.InServer {
+				asked = append(asked, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
+			}
 		}
+		d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()), Capabilities: servers.Survey(ctx, asked, a.providers()...)}
+		if limits, err := os.ReadFile("/proc/self/limits"); err == nil { // Linux alone has it
+			_, after, _ := strings.Cut(string(limits), "Max open files")
+			_, _ = fmt.Sscan(after, &d.OpenFiles) // "unlimited" leaves 0
+		}
+		p, _, err := automatic(ctx, a.providers())
+		if err == nil {
+			d.Auto = p.Name()
+		}
+		if a.json() {
+			return errors.Join(a.writeJSON(d), err)
+		}
+		e := d.Environment
+		rows := [][]string{
+			{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
+			{"go", e.Go},
+		}
+		if e.CPUQuota > 0 || e.MemoryLimit > 0 {
+			rows = append(rows, []string{"limits", fmt.Sprintf("of the control group: %.2g cores, %d MiB of memory (0: none)", e.CPUQuota, e.MemoryLimit>>20)})
+		}
+		if d.OpenFiles > 0 {
+			rows = append(rows, []string{"files", fmt.Sprintf("%d may be open at once, connections included; raise it with ulimit -n", d.OpenFiles)})
+		}
+		rows = append(rows, []string{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")})
+		for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
+			rows = append(append(rows, nil), d.about(name)...)
+		}
+		return errors.Join(a.table(rows...), err)
 	}
-	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()), Capabilities: servers.Survey(ctx, asked, a.providers()...)}
-	if limits, err := os.ReadFile("/proc/self/limits"); err == nil { // Linux alone has it
-		_, after, _ := strings.Cut(string(limits), "Max open files")
-		_, _ = fmt.Sscan(after, &d.OpenFiles) // "unlimited" leaves 0
-	}
-	p, _, err := automatic(ctx, a.providers())
-	if err == nil {
-		d.Auto = p.Name()
-	}
-	if a.json() {
-		return errors.Join(a.writeJSON(d), err)
-	}
-	e := d.Environment
-	rows := [][]string{
-		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
-		{"go", e.Go},
-	}
-	if e.CPUQuota > 0 || e.MemoryLimit > 0 {
-		rows = append(rows, []string{"limits", fmt.Sprintf("of the control group: %.2g cores, %d MiB of memory (0: none)", e.CPUQuota, e.MemoryLimit>>20)})
-	}
-	if d.OpenFiles > 0 {
-		rows = append(rows, []string{"files", fmt.Sprintf("%d may be open at once, connections included; raise it with ulimit -n", d.OpenFiles)})
-	}
-	rows = append(rows, []string{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")})
-	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
-		rows = append(append(rows, nil), d.about(name)...)
-	}
-	return errors.Join(a.table(rows...), err)
+	return c
 }
 
 // about returns what a provider can do, and its version; then the reasons why it cannot do more,

@@ -16,7 +16,7 @@ import (
 func TestDoctor(t *testing.T) {
 	testneeds.RedisBinary(t)
 	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
-	tests := []struct {
+	for _, tt := range []struct {
 		name      string
 		providers []servers.Provider
 		code      int
@@ -25,14 +25,11 @@ func TestDoctor(t *testing.T) {
 		{"one is there", []servers.Provider{fakeProvider{"docker", gone}, servers.NewProcess(servers.ProcessOptions{})}, 0,
 			[]string{"auto     takes process", "docker  not available", "apt install redis-server", "standalone"}},
 		{"none is there", []servers.Provider{fakeProvider{"process", gone}}, 5, []string{"takes nothing", "apt install redis-server"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.providers = func() []servers.Provider { return tt.providers }
-			if got := w.call(t, "doctor"); got != tt.code {
-				t.Errorf("exit code %d, want %d", got, tt.code)
-			}
+			w.exits(t, tt.code, "doctor")
 			want(t, "stdout", w.out.String(), tt.says...)
 		})
 	}
@@ -46,9 +43,7 @@ func TestDoctorJSON(t *testing.T) {
 	w.providers = func() []servers.Provider {
 		return []servers.Provider{servers.NewProcess(servers.ProcessOptions{}), url}
 	}
-	if got := w.call(t, "doctor", "-o", "json"); got != 0 {
-		t.Errorf("exit code %d", got)
-	}
+	w.exits(t, 0, "doctor", "-o", "json")
 	var d diagnosis
 	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "process" || d.Environment.Go == "" {
 		t.Errorf("%v: %s", err, w.out)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -89,20 +88,6 @@ func codeOf(err error) int {
 		return exitInterrupted
 	}
 	return exitInternal
-}
-
-// isJoin reports whether err joins independent failures, and is not one failure that wraps several
-// errors (fmt.Errorf): the text of a join is that of its errors, a line each.
-func isJoin(err error) bool {
-	join, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return false
-	}
-	var lines []string
-	for _, one := range join.Unwrap() {
-		lines = append(lines, one.Error())
-	}
-	return err.Error() == strings.Join(lines, "\n")
 }
 
 // verdictError returns the error for a verdict; nil for a pass.

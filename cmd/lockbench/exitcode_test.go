@@ -15,7 +15,7 @@ import (
 func TestExitCode(t *testing.T) {
 	unexpected := errors.New("nil map")
 	missing := fmt.Errorf("start standalone: %w: redis-server is not on PATH", servers.ErrMissing)
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		err  error
 		want int
@@ -41,8 +41,7 @@ func TestExitCode(t *testing.T) {
 		{"a gate, inconclusive", errors.Join(errGate, errInconclusive), 3},
 		{"a gate, interrupted", errors.Join(errInterrupted, errGate), 2},
 		{"joins within joins", fmt.Errorf("suite: %w", errors.Join(errors.Join(errInterrupted, errViolated), missing)), 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := exitCode(tt.err); got != tt.want {
 				t.Errorf("exitCode(%v) = %d, want %d", tt.err, got, tt.want)

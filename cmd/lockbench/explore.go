@@ -90,8 +90,13 @@ func newExplore(a *app) *cobra.Command {
 
 // config turns flags into a search. It starts nothing.
 func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (cfg search.Config, err error) {
-	if err := f.inRange(flags); err != nil {
+	err = cmp.Or(inRange(flags, "clients", 1, 64, f.clients), inRange(flags, "ops", 1, 1000, f.ops), inRange(flags, "max-faults", 0, 100, f.maxFaults),
+		inRange(flags, "max-waits", 0, 1000, f.maxWaits), inRange(flags, "schedules", 1, 1<<40, f.schedules))
+	if err != nil {
 		return cfg, err
+	}
+	if f.budget < 0 {
+		return cfg, fmt.Errorf("%w: --budget %v: must not be negative", errUsage, f.budget)
 	}
 	v, err := f.subject(ctx, flags)
 	if err != nil {
@@ -156,25 +161,6 @@ func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v imp
 	return v, err
 }
 
-// inRange checks the numbers that were given.
-func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
-	for _, n := range []struct {
-		name             string
-		value, least, to int
-	}{
-		{"clients", f.clients, 1, 64}, {"ops", f.ops, 1, 1000}, {"max-faults", f.maxFaults, 0, 100}, {"max-waits", f.maxWaits, 0, 1000},
-		{"schedules", f.schedules, 1, 1 << 40},
-	} {
-		if flags.Changed(n.name) && (n.value < n.least || n.value > n.to) {
-			return fmt.Errorf("%w: --%s %d: must be %d to %d", errUsage, n.name, n.value, n.least, n.to)
-		}
-	}
-	if f.budget < 0 {
-		return fmt.Errorf("%w: --budget %v: must not be negative", errUsage, f.budget)
-	}
-	return nil
-}
-
 // placed returns the faults that a schedule may have: the named ones, or those that a lock of this
 // kind must survive and, of a process, that can be done to one.
 func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
@@ -219,12 +205,12 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	} else {
 		a.say("virtual time: no latency figures")
 	}
-	ctx, interrupts := a.listen(ctx)
-	r, err := explore(interrupts.stop, cfg, func(s search.Stats) { a.line.show(exploreProgress(cfg, s)) })
+	ctx, stop := a.listen(ctx)
+	r, err := explore(stop, cfg, func(s search.Stats) { a.line.show(exploreProgress(cfg, s)) })
 	if r.Schema == "" {
-		return errors.Join(err, interrupts.end())
+		return errors.Join(err, a.ended())
 	}
-	switch stopped := interrupts.stop.Err() != nil; {
+	switch stopped := stop.Err() != nil; {
 	case stopped && r.Verdict == checker.Pass:
 		r.Verdict, r.Reason = checker.Inconclusive, "interrupted, with no violation in "+report.Plural(r.Schedules, "schedule")
 	case stopped && r.Verdict == checker.Inconclusive:
@@ -235,7 +221,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		err = errors.Join(err, a.keepFinding(ctx, f, &r, cfg.Program.Variant.Summary, rec))
 	}
 	a.line.clear()
-	interrupted := interrupts.end()
+	interrupted := a.ended()
 	return errors.Join(err, show(a, r.Exploration, report.Explore), endError(r.Verdict, false, interrupted != nil), interrupted)
 }
 
@@ -243,7 +229,16 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 // record of its schedule: rec, or that of the simulator. What cannot be saved is shrunk and shown
 // all the same. about says how the lock works.
 func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *search.Result, about string, rec *found) error {
-	d, run, err := a.createExploration(f, r.Lock)
+	run := results.Run{Argv: a.argv, Seed: f.seed, Lock: r.Lock, Scenario: "explore", Server: cmp.Or(f.server, "sim"), Start: a.now().UTC(), Phase: results.Started}
+	var d *results.Dir // nil: it could not be made
+	id, err := results.NewID(a.random)
+	if run.ID = id; err == nil {
+		if d, err = results.Create(f.out, results.Name(run.Start, id, run.Scenario, run.Lock), false); err != nil {
+			d = nil
+		} else {
+			err = d.SaveRun(run)
+		}
+	}
 	err = errors.Join(err, saveTape(d, r))
 	if r.Tape.Hash != "" && !f.exec.given() { // without a trace, the lock crashed its process, and would crash this one
 		a.line.show("shrinking the tape")
@@ -279,19 +274,6 @@ func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *search.Result,
 		return errors.Join(err, a.keepRecord(d, run, r.Tape, rec))
 	}
 	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(r.First.Steps, "\n")+"\n")), d.SaveRun(run))
-}
-
-func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, results.Run, error) {
-	id, err := results.NewID(a.random)
-	if err != nil {
-		return nil, results.Run{}, err
-	}
-	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: lock, Scenario: "explore", Server: cmp.Or(f.server, "sim"), Start: a.now().UTC(), Phase: results.Started}
-	d, err := results.Create(f.out, results.Name(a.now(), id, run.Scenario, lock), false)
-	if err != nil {
-		return nil, run, err
-	}
-	return d, run, d.SaveRun(run)
 }
 
 // shrink shrinks the tape of a finding, until ctx ends.

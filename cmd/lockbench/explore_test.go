@@ -23,7 +23,7 @@ func TestExploreEnds(t *testing.T) {
 		return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: search.Mixed}}
 	}
 	broken := errors.New("a worker could not be started")
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		r    search.Result
 		err  error
@@ -33,16 +33,13 @@ func TestExploreEnds(t *testing.T) {
 		{"nothing run", result("inconclusive", 0), nil, 3},
 		{"the search broke before it began", search.Result{}, broken, 70},
 		{"the search broke on its way", result("pass", 10), broken, 70},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld("")
 			w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {
 				return tt.r, tt.err
 			}
-			if got := w.call(t, "explore", "--lock", "token"); got != tt.want {
-				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
-			}
+			w.exits(t, tt.want, "explore", "--lock", "token")
 		})
 	}
 }
@@ -62,9 +59,7 @@ func TestExploreInterrupted(t *testing.T) {
 			<-ctx.Done()
 			return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: tt.verdict, Reason: tt.reason, Schedules: 12, Strategy: search.Exhaustive}}, nil
 		}
-		if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
-			t.Errorf("exit code %d, want 130", got)
-		}
+		w.exits(t, 130, "explore", "--lock", "token", "--strategy", "exhaustive")
 		want(t, "stdout", w.out.String(), tt.headed, "exhausted    no")
 	}
 }
@@ -78,9 +73,7 @@ func TestExploreDefaults(t *testing.T) {
 			got = cfg
 			return search.Result{}, nil
 		}
-		if code := w.call(t, append([]string{"explore", "--lock", "token"}, args...)...); code != 0 {
-			t.Fatalf("%v: exit code %d\n%s", args, code, w.err)
-		}
+		w.exits(t, 0, append([]string{"explore", "--lock", "token"}, args...)...)
 		return got
 	}
 	if c := ask(); c.Budget != 10*time.Second || c.Bounds.MaxFaults != 2 || c.Bounds.MaxWaits != 2 || c.Program.Config.Ops != 3 ||

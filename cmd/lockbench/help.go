@@ -42,44 +42,39 @@ func groupFlags(c *cobra.Command) {
 	}
 	c.Flags().Bool(helpAll, false, "show every flag, in groups")
 	c.SetUsageFunc(func(c *cobra.Command) error {
-		_, err := fmt.Fprint(c.OutOrStderr(), usage(c))
-		return err
-	})
-}
-
-// usage is the end of a command's help, below what it does.
-func usage(c *cobra.Command) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	if !c.Flags().Changed(helpAll) {
-		set.SortFlags = false
-		for _, name := range needed[c.Name()] {
-			set.AddFlag(c.Flags().Lookup(name))
+		var b strings.Builder // the end of its help, below what it does
+		fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
+		if !c.Flags().Changed(helpAll) {
+			most := pflag.NewFlagSet("", pflag.ContinueOnError)
+			most.SortFlags = false
+			for _, name := range needed[c.Name()] {
+				most.AddFlag(c.Flags().Lookup(name))
+			}
+			_, err := fmt.Fprintf(c.OutOrStderr(), "%s\nFlags that most people need:\n%s\nAll flags, in groups: lockbench %s --%s\n",
+				&b, most.FlagUsagesWrapped(columns), c.Name(), helpAll)
+			return err
 		}
-		fmt.Fprintf(&b, "\nFlags that most people need:\n%s\nAll flags, in groups: lockbench %s --%s\n", set.FlagUsagesWrapped(columns), c.Name(), helpAll)
-		return b.String()
-	}
-	groups := make([]*pflag.FlagSet, len(flagGroups))
-	for i := range groups {
-		groups[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
-	}
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		group := 0
-		for i, g := range flagGroups {
-			if slices.Contains(g.flags, f.Name) {
-				group = i
+		groups := make([]*pflag.FlagSet, len(flagGroups))
+		for i := range groups {
+			groups[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			group := 0
+			for i, g := range flagGroups {
+				if slices.Contains(g.flags, f.Name) {
+					group = i
+				}
+			}
+			if f.Name != "help" && f.Name != helpAll {
+				groups[group].AddFlag(f)
+			}
+		})
+		for i, set := range groups {
+			if set.HasFlags() {
+				fmt.Fprintf(&b, "\n%s:\n%s", flagGroups[i].head, set.FlagUsagesWrapped(columns))
 			}
 		}
-		if f.Name != "help" && f.Name != helpAll {
-			groups[group].AddFlag(f)
-		}
+		_, err := fmt.Fprintf(c.OutOrStderr(), "%s\nOf every command:\n%s", &b, c.InheritedFlags().FlagUsagesWrapped(columns))
+		return err
 	})
-	for i, set := range groups {
-		if set.HasFlags() {
-			fmt.Fprintf(&b, "\n%s:\n%s", flagGroups[i].head, set.FlagUsagesWrapped(columns))
-		}
-	}
-	fmt.Fprintf(&b, "\nOf every command:\n%s", c.InheritedFlags().FlagUsagesWrapped(columns))
-	return b.String()
 }

@@ -29,17 +29,13 @@ func TestEveryCommandHasExamples(t *testing.T) {
 func TestHelpFitsAScreen(t *testing.T) {
 	for name, flags := range needed {
 		w := newWorld("")
-		if got := w.call(t, "help", name); got != 0 {
-			t.Fatalf("help %s: exit code %d\n%s", name, got, w.err)
-		}
+		w.exits(t, 0, "help", name)
 		short := w.out.String()
 		if n := strings.Count(short, "\n"); n > 48 {
 			t.Errorf("help %s has %d lines", name, n)
 		}
 		all := newWorld("")
-		if got := all.call(t, name, "--"+helpAll); got != 0 {
-			t.Errorf("%s --%s: exit code %d\n%s", name, helpAll, got, all.err)
-		}
+		all.exits(t, 0, name, "--"+helpAll)
 		for _, f := range flags {
 			if !strings.Contains(short, "--"+f+" ") || !strings.Contains(all.out.String(), "--"+f+" ") {
 				t.Errorf("%s: --%s is not in both helps", name, f)

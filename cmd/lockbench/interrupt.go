@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
 )
@@ -13,55 +12,31 @@ const (
 	quitGrace = 700 * time.Millisecond // to stop servers and clients, after the second
 )
 
-// signals takes the signals that end a process, from the beginning of a verb to its end. The first
+// interrupts takes the signals that end a process, from the beginning of a verb to its end. The first
 // ends the work in progress, which is then judged; the second, or stopGrace, abandons it; the
 // third, or quitGrace, ends the program. Without work, the first does.
-type signals struct {
-	mu   sync.Mutex    // protects work
-	work *interruption // nil: nothing is under way that must be kept
-}
-
-// interruption is what an interrupt does to some work.
-type interruption struct {
-	stop   context.Context // ends with the first signal, or with the work's context
-	ctx    context.Context
-	count  int // of signals; to be read when done
-	first  context.CancelFunc
-	cancel context.CancelFunc
-	of     *signals
-}
-
-// take takes signals until done is closed.
-func (s *signals) take(a *app, from <-chan os.Signal, done <-chan struct{}) {
-	var late <-chan time.Time
-	for {
-		asked := false
-		select {
-		case <-from:
-			asked = true
-		case <-late:
-		case <-done:
-			return
-		}
-		late = s.next(a, asked)
-	}
+type interrupts struct {
+	mu            sync.Mutex      // protects what follows, of the work under way
+	stop          context.Context // ends with the first signal, or with ctx
+	ctx           context.Context // ends when the work is abandoned; nil: there is none that must be kept
+	first, cancel context.CancelFunc
+	count         int // of signals
 }
 
 // next makes the next step to the end, and returns when the one after it is due.
-func (s *signals) next(a *app, asked bool) <-chan time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.work
-	if w != nil && asked {
-		w.count++
+func (i *interrupts) next(a *app, asked bool) <-chan time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if asked {
+		i.count++
 	}
 	switch {
-	case w == nil || w.ctx.Err() != nil:
+	case i.ctx == nil || i.ctx.Err() != nil:
 		a.line.clear()
 		a.quit(exitInterrupted)
-	case w.stop.Err() == nil:
-		w.first()
-		if w.ctx.Err() == nil {
+	case i.stop.Err() == nil:
+		i.first()
+		if i.ctx.Err() == nil {
 			a.say("interrupted: finishing what is under way and judging what was recorded; once more to quit now")
 		} else {
 			a.say("interrupted")
@@ -69,47 +44,44 @@ func (s *signals) next(a *app, asked bool) <-chan time.Time {
 		return time.After(stopGrace)
 	case asked:
 		a.say("interrupted again: stopping all servers and clients")
-		w.cancel()
+		i.cancel()
 	default:
 		a.say("it takes too long: stopping all servers and clients; what was recorded is kept")
-		w.cancel()
+		i.cancel()
 	}
 	return time.After(quitGrace)
 }
 
-// listen returns the context of work that an interrupt ends, and that is judged then; end must be
-// called.
-func (a *app) listen(ctx context.Context) (context.Context, *interruption) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop, first := context.WithCancel(ctx)
-	i := &interruption{stop: stop, ctx: ctx, first: first, cancel: cancel, of: &a.signals}
-	a.signals.set(i)
-	return ctx, i
+// listen returns the context of work that is judged when an interrupt ends it, and the one that ends
+// with the first signal. ended must be called.
+func (a *app) listen(ctx context.Context) (work, stop context.Context) {
+	work, cancel := context.WithCancel(ctx)
+	stop, first := context.WithCancel(work)
+	a.interrupts.begin(stop, work, first, cancel)
+	return work, stop
 }
 
 // interruptible returns a context that the first signal ends, for a verb that keeps nothing of what
 // it has begun. end must be called.
 func (a *app) interruptible(ctx context.Context) (cancelled context.Context, end func()) {
 	cancelled, cancel := context.WithCancel(ctx)
-	a.signals.set(&interruption{stop: cancelled, ctx: cancelled, first: cancel, cancel: cancel, of: &a.signals})
-	return cancelled, func() {
-		cancel()
-		a.signals.set(nil)
-	}
+	a.interrupts.begin(cancelled, cancelled, cancel, cancel)
+	return cancelled, func() { _ = a.ended() } // it was said
 }
 
-func (s *signals) set(work *interruption) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.work = work
+func (i *interrupts) begin(stop, ctx context.Context, first, cancel context.CancelFunc) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stop, i.ctx, i.first, i.cancel, i.count = stop, ctx, first, cancel, 0
 }
 
-// end ends the work. The error is errInterrupted when there was a signal.
-func (i *interruption) end() error {
-	i.of.mu.Lock()
-	defer i.of.mu.Unlock()
-	i.of.work = nil
+// ended ends the work. The error is errInterrupted when there was a signal.
+func (a *app) ended() error {
+	i := &a.interrupts
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.cancel()
+	i.ctx = nil
 	if i.count > 0 {
 		return errInterrupted
 	}

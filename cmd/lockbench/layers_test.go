@@ -55,30 +55,38 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// allImports returns what each file of the module imports, without tests.
-func allImports(t *testing.T) map[string][]string {
+// sources are the files of the module, without tests, with their imports and comments.
+func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	all := map[string][]string{}
+	all := map[string]*ast.File{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
 		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(root, path)
-		rel = filepath.ToSlash(rel)
-		all[rel] = []string{}
-		for _, spec := range file.Imports {
-			imported, _ := strconv.Unquote(spec.Path.Value)
-			all[rel] = append(all[rel], imported)
-		}
+		all[filepath.ToSlash(rel)] = file
 		return err
 	})
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d files read: %v", len(all), err)
+	}
+	return all
+}
+
+// allImports returns what each file of the module imports, without tests.
+func allImports(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for path, file := range sources(t) {
+		for _, spec := range file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			all[path] = append(all[path], imported)
+		}
 	}
 	return all
 }
@@ -157,21 +165,12 @@ func TestThePictureOfThePackages(t *testing.T) {
 
 // TestPackagesSayWhatTheyAreFor: each package has a comment that go doc shows.
 func TestPackagesSayWhatTheyAreFor(t *testing.T) {
-	root := filepath.Join("..", "..")
 	about := map[string]bool{} // by folder
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
-			return err
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
-		if err != nil {
-			return err
-		}
+	for path, file := range sources(t) {
 		about[filepath.Dir(path)] = about[filepath.Dir(path)] || file.Doc != nil
-		return nil
-	})
-	if err != nil || len(about) < 40 {
-		t.Fatalf("%d packages read: %v", len(about), err)
+	}
+	if len(about) < 40 {
+		t.Fatalf("%d packages read", len(about))
 	}
 	for dir, said := range about {
 		if !said {
@@ -211,25 +210,19 @@ func filesUsed(t *testing.T, name string) map[string]map[string]bool {
 	t.Helper()
 	fset := token.NewFileSet()
 	paths, err := filepath.Glob(filepath.Join("..", "..", name, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var files []*ast.File
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files = append(files, file)
 	}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	pkg, err := (&types.Config{Importer: importer.ForCompiler(fset, "gc", compiled(t, module+name))}).Check(module+name, fset, files, &info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := func(at token.Pos) string { return filepath.Base(fset.Position(at).Filename) }
 	uses := map[string]map[string]bool{}
 	for _, f := range files {
@@ -252,9 +245,7 @@ func compiled(t *testing.T, name string) func(path string) (io.ReadCloser, error
 	t.Helper()
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", name)
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exports := map[string]string{}
 	for line := range bytes.Lines(out) {
 		path, file, _ := strings.Cut(strings.TrimSpace(string(line)), " ")

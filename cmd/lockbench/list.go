@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,7 +49,13 @@ func listings() []listing {
 			return named{w.Name(), w.About()}, []string{w.Name(), w.About()}
 		}),
 		listOf("faults", "what can go wrong", []string{"FAULT", "WHAT HAPPENS"}, faults.Kinds(), listedFault),
-		listOf("fields", "the fields of a scenario file", []string{"FIELD", "WHAT IT SAYS"}, scenarios.Fields(), listedField),
+		listOf("fields", "the fields of a scenario file", []string{"FIELD", "WHAT IT SAYS"}, scenarios.Fields(), func(f scenarios.Field) (any, []string) {
+			otherwise := "must be given"
+			if f.Default != "" {
+				otherwise = "default " + f.Default
+			}
+			return f, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
+		}),
 		claims(),
 		listOf("planted", "the planted bugs with which the tester is tested", []string{"PLANTED", "OF", "BUG"}, catalogue.Planted(), func(v impls.Variant) (any, []string) {
 			p := v.Planted
@@ -68,10 +75,26 @@ func newList(a *app) *cobra.Command {
 		Args:      oneOf(names),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return a.listAll(all)
+			if len(args) > 0 {
+				return a.list(all[slices.Index(names, args[0])])
 			}
-			return a.list(all[slices.Index(names, args[0])])
+			if a.json() {
+				items := map[string]any{}
+				for _, l := range all {
+					items[l.name] = l.items
+				}
+				return a.writeJSON(items)
+			}
+			for i, l := range all {
+				head := [][]string{nil, {l.name + ": " + l.about}}
+				if i == 0 {
+					head = head[1:]
+				}
+				if err := errors.Join(a.table(head...), a.list(l)); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }
@@ -81,29 +104,6 @@ func (a *app) list(l listing) error {
 		return a.writeJSON(l.items)
 	}
 	return a.table(l.rows...)
-}
-
-func (a *app) listAll(all []listing) error {
-	items := map[string]any{}
-	for i, l := range all {
-		if items[l.name] = l.items; a.json() {
-			continue
-		}
-		head := [][]string{{l.name + ": " + l.about}}
-		if i > 0 {
-			head = [][]string{nil, head[0]}
-		}
-		if err := a.table(head...); err != nil {
-			return err
-		}
-		if err := a.list(l); err != nil {
-			return err
-		}
-	}
-	if a.json() {
-		return a.writeJSON(items)
-	}
-	return nil
 }
 
 func source(s impls.Source) string { return strings.TrimSuffix(s.Article+", "+s.Where, ", ") }
@@ -154,14 +154,6 @@ func listedFault(k faults.Kind) (any, []string) {
 		text += " Not on: " + strings.Join(item.Refused, ", ") + "."
 	}
 	return item, []string{k.Name, text}
-}
-
-func listedField(f scenarios.Field) (any, []string) {
-	otherwise := "must be given"
-	if f.Default != "" {
-		otherwise = "default " + f.Default
-	}
-	return f, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
 }
 
 func claims() listing {

@@ -95,28 +95,21 @@ func storedIn(base string) ([]page.Entry, error) {
 		if !e.IsDir() { // a link is not: latest leads to one that is listed anyway
 			continue
 		}
-		if r, ok := storedAt(filepath.Join(base, e.Name())); ok {
-			all = append(all, r)
+		dir := filepath.Join(base, e.Name())
+		if !slices.ContainsFunc([]string{results.SuiteFile, results.BenchFile, results.RunFile}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+			continue
 		}
+		r, err := openRecord(dir)
+		one := r.entry
+		if err != nil && !errors.Is(err, errFinding) {
+			one = page.Entry{Kind: cmp.Or(one.Kind, "run"), What: "of which a file is damaged", Problem: err.Error()}
+			if info, err := os.Stat(dir); err == nil { // it does not say when it began
+				one.When = info.ModTime().UTC()
+			}
+		}
+		one.Dir, one.Busy = dir, results.Held(dir)
+		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b page.Entry) int { return cmp.Or(b.When.Compare(a.When), cmp.Compare(a.Dir, b.Dir)) })
 	return all, nil
-}
-
-// storedAt describes the record in a directory; false if there is none. One that cannot be read
-// does not say when it began: its time is that of its last change.
-func storedAt(dir string) (page.Entry, bool) {
-	if !slices.ContainsFunc([]string{results.SuiteFile, results.BenchFile, results.RunFile}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
-		return page.Entry{}, false
-	}
-	r, err := openRecord(dir)
-	e := r.entry
-	if err != nil && !errors.Is(err, errFinding) {
-		e = page.Entry{Kind: cmp.Or(e.Kind, "run"), What: "of which a file is damaged", Problem: err.Error()}
-		if info, err := os.Stat(dir); err == nil {
-			e.When = info.ModTime().UTC()
-		}
-	}
-	e.Dir, e.Busy = dir, results.Held(dir)
-	return e, true
 }

@@ -30,8 +30,13 @@ func main() { os.Exit(realMain()) }
 // realMain lets deferred calls run before the process exits.
 func realMain() int {
 	upstream.SilenceRedisLog()
-	if lock := os.Getenv(harness.ClientVariable); lock != "" {
-		return clientMain(lock)
+	if lock := os.Getenv(harness.ClientVariable); lock != "" { // the lock of one client of another lockbench, which tells it when to stop
+		signal.Ignore(os.Interrupt) // which goes to all processes of a job
+		if err := harness.ClientMain(lock); err != nil {
+			fmt.Fprintln(os.Stderr, "lockbench client:", err)
+			return exitInternal
+		}
+		return exitOK
 	}
 	if search.IsWorker() {
 		return search.WorkerMain(os.Stdin, os.Stdout, catalogue.Known{})
@@ -40,28 +45,15 @@ func realMain() int {
 	defer cancel()
 	columns, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 when it is no terminal
 	return execute(ctx, os.Args, world{
-		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, notify: notify, quit: os.Exit,
+		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, quit: os.Exit,
+		notify: func() (<-chan os.Signal, func()) {
+			signals := make(chan os.Signal, 2)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			return signals, func() { signal.Stop(signals) }
+		},
 		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: search.Explore,
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())), columns: columns,
 	})
-}
-
-// notify takes over the signals that end a process.
-func notify() (<-chan os.Signal, func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return signals, func() { signal.Stop(signals) }
-}
-
-// clientMain runs the program as the lock of one client of another lockbench, which tells it when
-// to stop: an interrupt goes to all processes of a job.
-func clientMain(lock string) int {
-	signal.Ignore(os.Interrupt)
-	if err := harness.ClientMain(lock); err != nil {
-		fmt.Fprintln(os.Stderr, "lockbench client:", err)
-		return exitInternal
-	}
-	return exitOK
 }
 
 func thisMachine() results.Machine {
@@ -99,15 +91,6 @@ func (b build) String() string {
 		from += " with changes"
 	}
 	return "lockbench " + facts(b.Version, from, b.Go, b.Platform)
-}
-
-func (a *app) showVersion() error {
-	b := newBuild(version, thisMachine().Build)
-	if a.json() {
-		return a.writeJSON(b)
-	}
-	_, err := fmt.Fprintln(a.out, b)
-	return err
 }
 
 // linkedVersion is the linker's, or else the module's: of go install, or one that go build made of

@@ -24,7 +24,19 @@ func newMerge(a *app) *cobra.Command {
 			"different plans. Runs stay where they are.",
 		Example: "  lockbench merge shard-1 shard-2 shard-3\n  lockbench merge shards/* --store suite.json",
 		Args:    takes("needs the directories or files of the shards", 1, math.MaxInt),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.merge(args, f) },
+		RunE: func(_ *cobra.Command, paths []string) error {
+			first, err := loadCompared(paths[0])
+			if err != nil {
+				return err
+			}
+			switch first.(type) {
+			case results.Suite:
+				return a.mergeSuites(paths, f)
+			case results.Bench:
+				return a.mergeBenches(paths, f)
+			}
+			return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], kindOf(first))
+		},
 	}
 	s := c.Flags()
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the directory of the whole is made")
@@ -34,20 +46,6 @@ func newMerge(a *app) *cobra.Command {
 }
 
 type mergeFlags struct{ out, store, baseline string }
-
-func (a *app) merge(paths []string, f mergeFlags) error {
-	first, err := loadCompared(paths[0])
-	if err != nil {
-		return err
-	}
-	switch first.(type) {
-	case results.Suite:
-		return a.mergeSuites(paths, f)
-	case results.Bench:
-		return a.mergeBenches(paths, f)
-	}
-	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], kindOf(first))
-}
 
 // mergeAll joins the shards at the paths, and loads the baseline if there is one.
 func mergeAll[T any](paths []string, baseline string, load func(string) (T, error), merge func([]T) (T, error)) (whole T, base *T, err error) {

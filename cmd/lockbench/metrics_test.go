@@ -112,9 +112,7 @@ func TestMetricsFollowARun(t *testing.T) {
 		out.Result.Operations = checker.Operations{"acquire": {"ok": 75, "busy": 9, "cancelled": 3, "unknown": 2}, "release": {"ok": 74}}
 		return out, nil
 	}
-	if code := w.call(t, "run", "--lock", "token", "--reps", "2", "--metrics-addr", ":0"); code != exitViolated {
-		t.Fatalf("exit code %d\n%s", code, w.err)
-	}
+	w.exits(t, exitViolated, "run", "--lock", "token", "--reps", "2", "--metrics-addr", ":0")
 	if first {
 		t.Fatal("nothing ran")
 	}

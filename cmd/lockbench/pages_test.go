@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,8 +58,6 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 				}
 			}
 		}
-	}
-	for _, page := range pages(t) {
 		for _, path := range pathsOf(t, readPage(t, page)) {
 			found["path"]++
 			if matches, err := filepath.Glob(filepath.Join(moduleRoot, path)); err != nil || len(matches) == 0 {
@@ -66,24 +65,25 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"command", "test", "target", "path"} {
-		if found[kind] < 5 {
-			t.Errorf("%d of kind %s were found, want at least 5", found[kind], kind)
+	for kind, least := range map[string]int{"command": 5, "test": 5, "target": 5, "path": 40} {
+		if found[kind] < least {
+			t.Errorf("%d of kind %s were found, want at least %d", found[kind], kind, least)
 		}
 	}
 }
 
 // pathsOf returns the code spans that name a file or folder of the repository: those that begin
 // with one of its top folders. A package may be followed by a name that it exports; what a run
-// writes below results/ is not in the repository, and NAME stands for a name that the reader
-// chooses.
+// writes below results/ is not in the repository, and NAME and <family> stand for any.
 func pathsOf(t *testing.T, text string) (out []string) {
 	entries, err := os.ReadDir(moduleRoot)
 	must(t, err)
-	for _, m := range regexp.MustCompile("`([\\w.-]+)(/[\\w./*-]*)`").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("`([\\w.-]+)(/[\\w./*<>-]*)`").FindAllStringSubmatch(text, -1) {
 		folder := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && e.Name() == m[1] })
-		if folder && !strings.Contains(m[2], "NAME") && (m[1] != "results" || strings.HasPrefix(m[2], "/baseline")) {
-			out = append(out, m[1]+regexp.MustCompile(`\.[A-Z]\w*$`).ReplaceAllString(m[2], ""))
+		kept := m[1] != "results" || strings.HasPrefix(m[2], "/baseline")
+		if folder && kept || strings.HasSuffix(m[2], ".go") {
+			path := strings.NewReplacer("NAME", "*", "<family>", "*").Replace(m[2])
+			out = append(out, m[1]+regexp.MustCompile(`\.[A-Z]\w*$`).ReplaceAllString(path, ""))
 		}
 	}
 	return out
@@ -193,5 +193,31 @@ func TestScreensFit(t *testing.T) {
 				t.Errorf("lockbench %s: line %d has %d columns: %s", strings.Join(args, " "), i+1, n, line)
 			}
 		}
+	}
+}
+
+// TestGatedTestsAreRun: each environment variable that lets a test run, or run longer, is set by a
+// script, and the page names the script.
+func TestGatedTestsAreRun(t *testing.T) {
+	scripts := readPage(t, ".ci/run") + readPage(t, "scripts/soak.sh")
+	asks := regexp.MustCompile(`Getenv\("(LOCKBENCH_[A-Z_]+)"\)`)
+	err := filepath.WalkDir(moduleRoot, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range asks.FindAllStringSubmatch(string(text), -1) {
+			variable := m[1]
+			for _, detail := range []string{"_FROM", "_FILE", "_SEED"} {
+				variable = strings.TrimSuffix(variable, detail)
+			}
+			if !strings.Contains(scripts, variable) {
+				t.Errorf("%s asks for %s, which no script sets", path, variable)
+			}
+		}
+		return err
+	})
+	if err != nil || !strings.Contains(readPage(t, "docs/contributing.md"), "scripts/soak.sh") {
+		t.Errorf("%v, or the page does not name scripts/soak.sh", err)
 	}
 }

@@ -23,13 +23,13 @@ var serverWords = [...]string{"auto", "process", "docker", "sim"}
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	s := c.Flags()
 	s.StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
-	s.StringVar(&a.program.binary, "binary", "", "program to start for --server process, such as valkey-server; a path, or a name on PATH (default redis-server)")
-	s.StringVar(&a.program.image, "image", "", "image to start for --server docker; it must have redis-server (default "+servers.ImageEnv+", or else redis:7.4)")
+	s.StringVar(&a.reach.binary, "binary", "", "program to start for --server process, such as valkey-server; a path, or a name on PATH (default redis-server)")
+	s.StringVar(&a.reach.image, "image", "", "image to start for --server docker; it must have redis-server (default "+servers.ImageEnv+", or else redis:7.4)")
 	c.MarkFlagsMutuallyExclusive("binary", "image")
-	s.StringVar(&a.access.passwordFile, "password-file", "", "file whose first line is the password for a redis:// URL without one; or set "+passwordVariable+", and "+userVariable+" for a user")
-	s.StringVar(&a.access.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
-	s.StringVar(&a.access.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
-	s.StringVar(&a.access.key, "tls-key", "", "file of the certificate's key, in PEM")
+	s.StringVar(&a.reach.passwordFile, "password-file", "", "file whose first line is the password for a redis:// URL without one; or set "+passwordVariable+", and "+userVariable+" for a user")
+	s.StringVar(&a.reach.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
+	s.StringVar(&a.reach.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
+	s.StringVar(&a.reach.key, "tls-key", "", "file of the certificate's key, in PEM")
 }
 
 // providers returns the sources of servers in the order in which auto tries them. The last one is
@@ -45,14 +45,19 @@ func (a *app) provider(ctx context.Context, word string, real bool) (p servers.P
 	if real {
 		all = slices.DeleteFunc(all, harness.Simulates)
 	}
-	program, access := a.program.given(), a.access.given()
+	program, access := a.reach.program(), ""
+	for _, flag := range [][2]string{{"password-file", a.reach.passwordFile}, {"tls-ca", a.reach.ca}, {"tls-cert", a.reach.cert}} {
+		if access == "" && flag[1] != "" {
+			access = flag[0]
+		}
+	}
 	switch {
-	case (a.access.cert == "") != (a.access.key == ""):
+	case (a.reach.cert == "") != (a.reach.key == ""):
 		return nil, "", fmt.Errorf("%w: --tls-cert and --tls-key need each other: one is missing", errUsage)
 	case strings.Contains(word, "://") && program != "":
 		return nil, "", fmt.Errorf("%w: --%s is for servers that lockbench starts, and not for a Redis that --server gives by URL", errUsage, program)
 	case strings.Contains(word, "://"):
-		login, err := a.access.access(a.env)
+		login, err := a.reach.access(a.env)
 		if err != nil {
 			return nil, "", err
 		}
@@ -64,9 +69,9 @@ func (a *app) provider(ctx context.Context, word string, real bool) (p servers.P
 	case access != "":
 		return nil, "", fmt.Errorf("%w: --%s is for a Redis that --server gives by URL, and not for --server %s", errUsage, access, word)
 	case program != "":
-		p = servers.NewProcess(servers.ProcessOptions{Binary: a.program.binary})
+		p = servers.NewProcess(servers.ProcessOptions{Binary: a.reach.binary})
 		if program == "image" {
-			p = servers.NewDocker(servers.DockerOptions{Image: a.program.image})
+			p = servers.NewDocker(servers.DockerOptions{Image: a.reach.image})
 		}
 		if word != "auto" && word != p.Name() { // auto is whichever it is for
 			return nil, "", fmt.Errorf("%w: --%s is for --server %s, and not for --server %s", errUsage, program, p.Name(), word)
@@ -110,12 +115,14 @@ func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, s
 	return nil, "", errors.Join(missing...)
 }
 
-// programFlags name the server that lockbench starts: another make or version of Redis than the
-// machine's own.
-type programFlags struct{ binary, image string }
+// serverFlags are the flags of --server.
+type serverFlags struct {
+	binary, image               string // of the server that lockbench starts, in place of the machine's own Redis
+	passwordFile, ca, cert, key string // for a Redis that --server gives by URL
+}
 
-// given names the flag that was given; "" for none.
-func (f programFlags) given() string {
+// program names the flag of the server to start that was given; "" for none.
+func (f serverFlags) program() string {
 	switch {
 	case f.binary != "":
 		return "binary"
@@ -125,35 +132,14 @@ func (f programFlags) given() string {
 	return ""
 }
 
-// words returns the flag that was given, and its value.
-func (f programFlags) words() []string {
-	if f.given() == "" {
-		return nil
-	}
-	return []string{"--" + f.given(), f.binary + f.image}
-}
-
-// accessFlags are the credentials for a Redis that --server gives by URL.
-type accessFlags struct{ passwordFile, ca, cert, key string }
-
 // The environment variables of a login. Everybody on a machine can see a URL on a command line.
 const (
 	userVariable     = "LOCKBENCH_REDIS_USER"
 	passwordVariable = "LOCKBENCH_REDIS_PASSWORD"
 )
 
-// given names a flag that was given; "" for none.
-func (f accessFlags) given() string {
-	for _, flag := range [][2]string{{"password-file", f.passwordFile}, {"tls-ca", f.ca}, {"tls-cert", f.cert}} {
-		if flag[1] != "" {
-			return flag[0]
-		}
-	}
-	return ""
-}
-
 // access reads what the flags and the environment name.
-func (f accessFlags) access(env func(string) string) (a servers.Access, err error) {
+func (f serverFlags) access(env func(string) string) (a servers.Access, err error) {
 	user, password := env(userVariable), env(passwordVariable)
 	if f.passwordFile != "" {
 		password, err = servers.ReadPassword(f.passwordFile)

@@ -34,19 +34,6 @@ func newPrune(a *app) *cobra.Command {
 	return c
 }
 
-type pruned struct {
-	Deleted []string `json:"deleted"`
-	Kept    int      `json:"kept"`
-	Spared  []spared `json:"spared,omitempty"`
-	DryRun  bool     `json:"dry_run,omitempty"`
-}
-
-// spared is a directory that is old enough to be deleted, and is not.
-type spared struct {
-	Dir string `json:"dir"`
-	Why string `json:"why"` // in progress, or what is damaged
-}
-
 func (a *app) prune(base string, keep int, dry bool) error {
 	if keep < 0 {
 		return fmt.Errorf("%w: --keep %d: must not be negative", errUsage, keep)
@@ -56,7 +43,16 @@ func (a *app) prune(base string, keep int, dry bool) error {
 		return err
 	}
 	keep = min(keep, len(all))
-	out := pruned{Deleted: []string{}, Kept: keep, DryRun: dry}
+	type spared struct {
+		Dir string `json:"dir"`
+		Why string `json:"why"` // in progress, or what is damaged
+	}
+	out := struct {
+		Deleted []string `json:"deleted"`
+		Kept    int      `json:"kept"`
+		Spared  []spared `json:"spared,omitempty"` // old enough to be deleted, and not deleted
+		DryRun  bool     `json:"dry_run,omitempty"`
+	}{Deleted: []string{}, Kept: keep, DryRun: dry}
 	for _, r := range all[keep:] {
 		if r.Busy || r.Problem != "" {
 			out.Spared = append(out.Spared, spared{r.Dir, cmp.Or(r.Problem, r.State())})
@@ -70,10 +66,22 @@ func (a *app) prune(base string, keep int, dry bool) error {
 			out.Deleted = append(out.Deleted, r.Dir)
 		}
 	}
+	verb := "would delete"
 	if !dry {
-		err = errors.Join(err, dropDangling(filepath.Join(base, "latest")))
+		verb, err = "deleted", errors.Join(err, dropDangling(filepath.Join(base, "latest")))
 	}
-	return errors.Join(err, a.showPruned(out))
+	if a.json() {
+		return errors.Join(err, a.writeJSON(out))
+	}
+	var b strings.Builder
+	for _, dir := range out.Deleted {
+		fmt.Fprintln(&b, verb, report.Clean(dir))
+	}
+	for _, s := range out.Spared {
+		fmt.Fprintf(&b, "left alone %s: %s\n", report.Clean(s.Dir), report.Clean(s.Why))
+	}
+	_, printed := fmt.Fprintf(a.out, "%s%s %d, kept %d\n", &b, verb, len(out.Deleted), out.Kept+len(out.Spared))
+	return errors.Join(err, printed)
 }
 
 // dropEmpty removes the directory of what was abandoned, if nothing was saved in it, and the link
@@ -92,23 +100,4 @@ func dropDangling(link string) error {
 		return nil
 	}
 	return os.Remove(link)
-}
-
-func (a *app) showPruned(p pruned) error {
-	if a.json() {
-		return a.writeJSON(p)
-	}
-	verb := "deleted"
-	if p.DryRun {
-		verb = "would delete"
-	}
-	var b strings.Builder
-	for _, dir := range p.Deleted {
-		fmt.Fprintln(&b, verb, report.Clean(dir))
-	}
-	for _, s := range p.Spared {
-		fmt.Fprintf(&b, "left alone %s: %s\n", report.Clean(s.Dir), report.Clean(s.Why))
-	}
-	_, err := fmt.Fprintf(a.out, "%s%s %d, kept %d\n", &b, verb, len(p.Deleted), p.Kept+len(p.Spared))
-	return err
 }

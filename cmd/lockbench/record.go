@@ -60,14 +60,6 @@ func benchRecord(b results.Bench, dir string) record {
 		forms: forms(b, report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures)}
 }
 
-// comparisonRecord is a comparison, which is stored nowhere.
-func comparisonRecord(c results.Comparison) record {
-	return record{value: c,
-		html:  func(w io.Writer, _ string) error { return page.Comparison(w, c) },
-		text:  func(w io.Writer, style report.Style) error { return report.Comparison(w, c, style) },
-		forms: map[string]func(io.Writer) error{"md": func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }}}
-}
-
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
 func keptIn(dir string) report.Kept {
 	page := filepath.Join(dir, results.ReportFile)
@@ -189,15 +181,15 @@ func openRun(path string) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
 	}
-	_, run, result, err := results.Load(d.Path())
+	run, result, err := d.Load()
 	if err != nil {
 		return record{dir: d.Path()}, err
 	}
 	r := runRecord(d.Path(), run, result)
-	if tape := d.Tape(run); tape != "" {
+	if run.Scenario == "explore" && !exists(d.File(results.ScenarioFile)) { // the finding of a search, which has a tape
 		r.entry.Kind, r.entry.What, r.entry.Scenario, r.entry.Verdict, r.entry.Story = "explore", run.Lock, "", checker.Fail, result == nil
 		if result == nil {
-			return record{entry: r.entry}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(tape, run))
+			return record{entry: r.entry}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(d.File(results.TapePath), run))
 		}
 	}
 	return r, nil

@@ -67,27 +67,21 @@ func lasting(path string) string {
 	return path
 }
 
-// replay replays a tape or a run. The directory of a search has a tape and no scenario.
+// replay replays a tape, or runs the scenario of a run directory again. The directory of a search has
+// a tape and no scenario.
 func (a *app) replay(ctx context.Context, path string, f replayFlags) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	if info, err := os.Stat(path); err != nil {
 		return asInput(err)
-	case !info.IsDir():
+	} else if !info.IsDir() {
 		return a.replayTape(ctx, path, f)
 	}
 	d, err := results.Open(path)
 	if err != nil {
 		return asInput(err)
 	}
-	if _, err := os.Stat(d.File(results.ScenarioFile)); err != nil {
+	if !exists(d.File(results.ScenarioFile)) {
 		return a.replayTape(ctx, d.File(results.TapePath), f)
 	}
-	return a.replayRun(ctx, d, f)
-}
-
-// replayRun runs the scenario of a run directory again.
-func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) error {
 	run, err := d.LoadRun()
 	if err != nil {
 		return asInput(err)
@@ -128,11 +122,11 @@ func (a *app) onServers(ctx context.Context, of harness.Experiment, f replayFlag
 	}
 	e := a.experiment(p, why, f.out)
 	e.Variant, e.Scenario, e.Schedule, e.Seed, e.Subject, e.Rerun = of.Variant, of.Scenario, of.Schedule, of.Seed, f.exec.fleet, f.again
-	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
+	ctx, stop := a.listen(ctx)
+	e.Stop, e.Progress = stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
 	out, err = a.kept(ctx, e)
 	a.line.clear()
-	return out, errors.Join(err, interrupts.end())
+	return out, errors.Join(err, a.ended())
 }
 
 func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error {
@@ -217,11 +211,22 @@ const tries = 3
 
 // onReal runs the tape's program on real servers in the order of the tape's messages and faults,
 // until the tape's property breaks.
-func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayFlags, r *results.Replay) error {
-	e, err := ofTape(t, v)
-	if err != nil {
-		return err
+func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayFlags, r *results.Replay) (err error) {
+	schedule := t.Schedule
+	if len(schedule) == 0 {
+		s := sim.New(catalogue.Known{})
+		out, err := s.Replay(t)
+		s.Close() // never fails
+		if err != nil {
+			return fmt.Errorf("%w: %w", errInconclusive, err)
+		}
+		schedule = out.Schedule.Playable()
 	}
+	scenario := harness.OfTape(t)
+	if err := scenario.Validate(); err != nil { // like a scenario file
+		return asInput(fmt.Errorf("tape: %w", err))
+	}
+	e := harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
 	r.Placed = faults.Placements(e.Scenario.Faults, e.Schedule)
 	for try := 0; try < tries && err == nil; try++ {
 		var out *harness.Outcome
@@ -259,24 +264,4 @@ func insteadOf(t sim.Tape, all []checker.Violation) (string, []string) {
 	}
 	i := max(0, slices.IndexFunc(all, func(x checker.Violation) bool { return x.Cause == t.Cause }))
 	return verdicts.Break{Property: all[i].Property, Cause: all[i].Cause}.String(), all[i].Story
-}
-
-// ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario
-// file.
-func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
-	schedule := t.Schedule
-	if len(schedule) == 0 {
-		s := sim.New(catalogue.Known{})
-		defer s.Close()
-		out, err := s.Replay(t)
-		if err != nil {
-			return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
-		}
-		schedule = out.Schedule.Playable()
-	}
-	scenario := harness.OfTape(t)
-	if err := scenario.Validate(); err != nil {
-		return harness.Experiment{}, asInput(fmt.Errorf("tape: %w", err))
-	}
-	return harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}, nil
 }

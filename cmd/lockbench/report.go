@@ -34,7 +34,20 @@ func newReport(a *app) *cobra.Command {
 			"html goes to a file in the directory, the others to stdout; -O FILE names a file, -O - is stdout. The path of a written file is printed. It exits 0 whatever the verdict was.",
 		Example: "  lockbench report results/runs/latest\n  lockbench report results/runs/latest -f md\n  lockbench report results/runs/latest -f junit -O junit.xml",
 		Args:    takes("needs a directory", 1, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args[0], f) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := openRecord(args[0])
+			if err != nil {
+				return asInput(err)
+			}
+			if f.file == "" && f.form.value == "html" && !a.json() {
+				f.file = filepath.Join(r.dir, results.ReportFile)
+			}
+			if err := a.write(r, f); err != nil || !f.toFile() {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, f.file)
+			return err
+		},
 	}
 	f.register(a, c)
 	return c
@@ -51,21 +64,6 @@ func (f *reportFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.VarP(&f.form, "format", "f", "what to write")
 	s.StringVarP(&f.file, "out-file", "O", "", "where to write it; - for stdout")
-}
-
-func (a *app) report(path string, f reportFlags) error {
-	r, err := openRecord(path)
-	if err != nil {
-		return asInput(err)
-	}
-	if f.file == "" && f.form.value == "html" && !a.json() {
-		f.file = filepath.Join(r.dir, results.ReportFile)
-	}
-	if err := a.write(r, f); err != nil || !f.toFile() {
-		return err
-	}
-	_, err = fmt.Fprintln(a.out, f.file)
-	return err
 }
 
 func (f reportFlags) toFile() bool { return f.file != "" && f.file != "-" }

@@ -46,7 +46,11 @@ func newRepro(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
-					return bugItem{b, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
+					item := struct {
+						repro.Bug
+						Command string `json:"command"`
+					}{b, b.Command()}
+					return item, []string{b.Name, b.What + " (" + b.Source + ")"}
 				}))
 			}
 			return a.repro(c.Context(), args[0], f, c.Flags())
@@ -59,12 +63,6 @@ func newRepro(a *app) *cobra.Command {
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	f.exec.register(s)
 	return c
-}
-
-// bugItem is a bug as JSON.
-type bugItem struct {
-	repro.Bug
-	Command string `json:"command"`
 }
 
 func bugNames() []string {
@@ -87,14 +85,14 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	if err != nil {
 		return err
 	}
-	_, interrupts := a.listen(ctx)
+	_, stop := a.listen(ctx)
 	var all []results.Repro
 	for i, b := range wanted {
-		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && !harness.Simulates(cfg.Base.Provider) {
+		if stop.Err() != nil || name == everyBug && b.Searches() && !harness.Simulates(cfg.Base.Provider) {
 			continue
 		}
 		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))
-		r, runErr := repro.Run(interrupts.stop, b, cfg)
+		r, runErr := repro.Run(stop, b, cfg)
 		if errors.Is(runErr, repro.ErrSimOnly) {
 			runErr = asInput(runErr)
 		}
@@ -109,7 +107,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 		}
 	}
 	a.line.clear()
-	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
+	return errors.Join(err, a.showRepro(all, name == everyBug), a.ended())
 }
 
 func (a *app) reproConfig(ctx context.Context, name string, f reproFlags, flags *pflag.FlagSet) (c repro.Config, err error) {

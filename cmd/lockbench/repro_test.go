@@ -25,7 +25,7 @@ func foundIn() search.Result {
 
 func TestReproExitCodes(t *testing.T) {
 	found := foundIn()
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		bug     string
 		verdict checker.Result // of every run
@@ -40,8 +40,7 @@ func TestReproExitCodes(t *testing.T) {
 		{"found", "blind-release", checker.Pass, found, nil, 0},
 		{"not found", "blind-release", checker.Pass, search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Schedules: 9}}, nil, 1},
 		{"the search broke", "blind-release", checker.Pass, search.Result{}, errors.New("no worker"), 70},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(tt.verdict)
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
@@ -50,9 +49,7 @@ func TestReproExitCodes(t *testing.T) {
 			w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {
 				return tt.search, tt.err
 			}
-			if got := w.call(t, "repro", tt.bug); got != tt.want {
-				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
-			}
+			w.exits(t, tt.want, "repro", tt.bug)
 		})
 	}
 }
@@ -63,9 +60,7 @@ func TestReproAll(t *testing.T) {
 	w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {
 		return foundIn(), nil
 	}
-	if got := w.call(t, "repro", "all"); got != 1 {
-		t.Errorf("exit code %d, want 1", got)
-	}
+	w.exits(t, 1, "repro", "all")
 	out := strings.Join(strings.Fields(w.out.String()), " ")
 	want(t, "stdout", out, "plain-del-mis-unlock yes", "setnx-no-expiry NO 0.0 s none of [progress/no-expiry] was observed in 4 runs; there was mutual-exclusion/mis-unlock", "reproduced on sim")
 	for _, line := range strings.Split(w.out.String(), "\n") {

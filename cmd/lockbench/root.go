@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -49,14 +49,13 @@ type world struct {
 // app is one execution of the program.
 type app struct {
 	world
-	argv    []string
-	line    *statusLine
-	format  choice // of -o
-	quiet   bool   // -q
-	program programFlags
-	access  accessFlags
-	signals signals
-	ran     bool // flags and arguments were right
+	argv       []string
+	line       *statusLine
+	format     choice // of -o
+	quiet      bool   // -q
+	reach      serverFlags
+	interrupts interrupts
+	ran        bool // flags and arguments were right
 }
 
 // execute runs one command line to its exit code.
@@ -70,7 +69,7 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	}()
 	root := newRoot(a)
 	root.SetArgs(argv[1:])
-	help := &remembering{Writer: w.out}
+	help := bufio.NewWriter(w.out) // keeps its first error, which cobra ignores
 	root.SetOut(help)
 	root.SetErr(w.err)
 	c, err := root.ExecuteContextC(ctx)
@@ -78,8 +77,8 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 		// cobra's own: unknown command, wrong number of arguments
 		err = fmt.Errorf("%w: %w%s", errUsage, err, suggestCommand(root, argv[1:]))
 	}
-	if help.err != nil {
-		a.ran, err = true, errors.Join(err, fmt.Errorf("help: %w", help.err))
+	if unwritten := help.Flush(); unwritten != nil {
+		a.ran, err = true, errors.Join(err, fmt.Errorf("help: %w", unwritten))
 	}
 	a.complain(err)
 	switch {
@@ -90,19 +89,6 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 		a.line.print("'lockbench help' shows the commands")
 	}
 	return exitCode(err)
-}
-
-// remembering keeps the first error of a writer: cobra, which shows the help, ignores them.
-type remembering struct {
-	io.Writer
-	err error
-}
-
-// Write writes, and keeps the error.
-func (r *remembering) Write(p []byte) (int, error) {
-	n, err := r.Writer.Write(p)
-	r.err = cmp.Or(r.err, err)
-	return n, err
 }
 
 // complain prints errors to stderr, a line each and each once, except results, which stdout shows
@@ -140,12 +126,20 @@ func onceFull(err error) (left int, kept error) {
 	return max(full-1, 0), errors.Join(all...)
 }
 
+// separate returns the independent failures that err joins. One that wraps several errors
+// (fmt.Errorf) is one failure: the text of a join is that of its errors, a line each.
 func separate(err error) (all []error) {
-	if !isJoin(err) {
+	join, ok := err.(interface{ Unwrap() []error })
+	if !ok {
 		return []error{err}
 	}
-	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
+	var lines []string
+	for _, one := range join.Unwrap() {
+		lines = append(lines, one.Error())
 		all = append(all, separate(one)...)
+	}
+	if err.Error() != strings.Join(lines, "\n") {
+		return []error{err}
 	}
 	return all
 }
@@ -164,7 +158,12 @@ func newRoot(a *app) *cobra.Command {
 	root.RunE = func(c *cobra.Command, _ []string) error {
 		a.ran = true
 		if *asked {
-			return a.showVersion()
+			b := newBuild(version, thisMachine().Build)
+			if a.json() {
+				return a.writeJSON(b)
+			}
+			_, err := fmt.Fprintln(a.out, b)
+			return err
 		}
 		return c.Help()
 	}
@@ -292,7 +291,20 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 		from, ignore := a.notify()
 		done := make(chan struct{})
 		var taking sync.WaitGroup
-		taking.Go(func() { a.signals.take(a, from, done) })
+		taking.Go(func() {
+			var late <-chan time.Time
+			for {
+				asked := false
+				select {
+				case <-from:
+					asked = true
+				case <-late:
+				case <-done:
+					return
+				}
+				late = a.interrupts.next(a, asked)
+			}
+		})
 		defer func() {
 			close(done)
 			taking.Wait()

@@ -105,11 +105,11 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
+	ctx, stop := a.listen(ctx)
+	e.Stop, e.Progress = stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
 	all := []results.Result{}
 	for i := range f.reps {
-		if interrupts.stop.Err() != nil {
+		if stop.Err() != nil {
 			break
 		}
 		r, runErr := a.once(ctx, e, f.seed+uint64(i), flags)
@@ -127,7 +127,7 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 	case len(all) > 1:
 		err = errors.Join(err, report.Verdicts(a.out, all, a.style()))
 	}
-	return errors.Join(err, interrupts.end())
+	return errors.Join(err, a.ended())
 }
 
 // runExperiment turns flags into an experiment. It starts nothing but the command of --exec, once.
@@ -156,7 +156,12 @@ func (a *app) runExperiment(ctx context.Context, f *runFlags, flags *pflag.FlagS
 	if err != nil {
 		return e, err
 	}
-	if !harness.Simulates(p) && f.leavesLength(flags) { // long enough for latencies
+	length := func(text string) bool {
+		name, _, _ := strings.Cut(text, "=")
+		return name == "ops" || name == "duration" || name == "warmup"
+	}
+	given := flags.Changed("scenario") || flags.Changed("ops") || flags.Changed("duration") || slices.ContainsFunc(f.set, length)
+	if !harness.Simulates(p) && !given { // long enough for latencies
 		s.Length, s.WarmUp, s.Ops = faults.Span{Fixed: 10 * time.Second}, faults.Span{Fixed: time.Second}, 0
 		if err := s.Validate(); err != nil {
 			return e, err
@@ -229,7 +234,15 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 			s.Pace = workloads.Pace(f.pace.value)
 		}
 		if err := s.Validate(); err != nil {
-			return s, asInput(blame(flag, err))
+			var wrong *scenarios.Error
+			switch value := flag.Value.String(); {
+			case !errors.As(err, &wrong):
+			case strings.Contains(wrong.Message, strconv.Quote(value)): // which names it
+				err = fmt.Errorf("--%s: %s", name, wrong.Message)
+			default:
+				err = fmt.Errorf("--%s %s: %s", name, value, wrong.Message)
+			}
+			return s, asInput(err)
 		}
 	}
 	if s, err = s.With(f.set); err != nil {
@@ -240,28 +253,4 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 		s.SLO = append(slices.Clip(s.SLO), g.Text)
 	}
 	return s, err
-}
-
-// blame names the flag, and its value if the message does not, in the error of a scenario that it
-// changed.
-func blame(flag *pflag.Flag, err error) error {
-	var wrong *scenarios.Error
-	value := flag.Value.String()
-	switch {
-	case !errors.As(err, &wrong):
-		return err
-	case strings.Contains(wrong.Message, strconv.Quote(value)):
-		return fmt.Errorf("--%s: %s", flag.Name, wrong.Message)
-	}
-	return fmt.Errorf("--%s %s: %s", flag.Name, value, wrong.Message)
-}
-
-// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run
-// is long enough for latencies.
-func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
-	set := func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
-		return name == "ops" || name == "duration" || name == "warmup"
-	}
-	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
 }

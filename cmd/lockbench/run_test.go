@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ import (
 
 func TestRunExitCodes(t *testing.T) {
 	broken := errors.New("the recorder lost its file")
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		verdict checker.Result
 		err     error // of the run, beside its outcome
@@ -35,24 +34,16 @@ func TestRunExitCodes(t *testing.T) {
 		{"the harness broke after a pass", checker.Pass, broken, nil, 70},
 		{"the harness broke after a violation", checker.Fail, broken, nil, 1},
 		{"the server went away", checker.Pass, fmt.Errorf("restart: %w", servers.ErrMissing), nil, 5},
-		{"no lock", checker.Pass, nil, []string{"--lock", ""}, 4},
-		{"no such scenario file", checker.Pass, nil, []string{"--scenario", "nope.yaml"}, 4},
-		{"no clients", checker.Pass, nil, []string{"--clients", "0"}, 4},
 		{"two lengths", checker.Pass, nil, []string{"--ops", "5", "--duration", "1s"}, 4},
-		{"a word too many", checker.Pass, nil, []string{"steady"}, 4},
-		{"no repetition", checker.Pass, nil, []string{"--reps", "0"}, 4},
 		{"a URL that is none", checker.Pass, nil, []string{"--server", "http://x"}, 4},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(tt.verdict)
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 				return outcome(e, tt.verdict), tt.err
 			}
 			args := append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)
-			if got := w.call(t, args...); got != tt.want {
-				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
-			}
+			w.exits(t, tt.want, args...)
 			if usage := tt.want == 4 || tt.want == 5 && tt.err == nil; usage != (len(w.ran) == 0) {
 				t.Errorf("%d runs were made", len(w.ran))
 			}
@@ -63,7 +54,7 @@ func TestRunExitCodes(t *testing.T) {
 // TestFlagsReachTheExperiment: every flag of run changes what is run.
 func TestFlagsReachTheExperiment(t *testing.T) {
 	fixed := func(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		ok   func(e harness.Experiment) bool
@@ -89,13 +80,10 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 			return e.Scenario.Think == fixed(300*time.Millisecond)
 		}},
 		{"out", []string{"--out", "elsewhere"}, func(e harness.Experiment) bool { return e.Base == "elsewhere" }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
-			if got := w.call(t, append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)...); got != 0 {
-				t.Fatalf("exit code %d\n%s", got, w.err)
-			}
+			w.exits(t, 0, append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)...)
 			if len(w.ran) != 1 || !tt.ok(w.ran[0]) {
 				t.Errorf("ran %+v", w.ran[0].Scenario)
 			}
@@ -106,41 +94,14 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 // TestRerunRunsTheSameAgain: the line that a run prints makes the same experiment.
 func TestRerunRunsTheSameAgain(t *testing.T) {
 	w := newWorld(checker.Pass)
-	if got := w.call(t, "run", "--lock", "token", "--scenario", "pause-holder", "--clients", "3", "--set", "think=7ms", "--clients-as=processes"); got != 0 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 0, "run", "--lock", "token", "--scenario", "pause-holder", "--clients", "3", "--set", "think=7ms", "--clients-as=processes")
 	first := w.ran[0]
 	if want := "lockbench run --clients 3 --clients-as processes --lock token --scenario pause-holder --set think=7ms --server process --seed "; !strings.HasPrefix(first.Rerun, want) {
 		t.Errorf("rerun is %s", first.Rerun)
 	}
-	if got := w.call(t, strings.Fields(first.Rerun)[1:]...); got != 0 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 0, strings.Fields(first.Rerun)[1:]...)
 	if again := w.ran[1]; planOf(t, again) != planOf(t, first) || again.Seed != first.Seed || again.As != first.As || again.Rerun != first.Rerun {
 		t.Errorf("first %+v\nagain %+v", first, again)
-	}
-}
-
-func TestRepetitionsHaveTheNextSeed(t *testing.T) {
-	w := newWorld(checker.Pass)
-	if got := w.call(t, "run", "--lock", "token", "--seed", "40", "--reps", "3", "-o", "json"); got != 0 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
-	var all []results.Result
-	if err := json.Unmarshal([]byte(w.out.String()), &all); err != nil || len(all) != 3 || all[2].Seed != 42 || w.ran[2].Seed != 42 {
-		t.Errorf("%v: %s", err, w.out)
-	}
-	want(t, "rerun", all[2].Rerun, "--seed 42")
-}
-
-func TestRunJSONIsOneResult(t *testing.T) {
-	w := newWorld(checker.Fail)
-	if got := w.call(t, "run", "--lock", "token", "-o", "json"); got != 1 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
-	var r results.Result
-	if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil || r.Schema != results.ResultSchema || r.Verdict != checker.Fail {
-		t.Errorf("%v: %s", err, w.out)
 	}
 }
 
@@ -157,9 +118,7 @@ func TestRunKeepsItsViews(t *testing.T) {
 		out.Dir, out.Run.Phase = d.Path(), results.Checked
 		return out, d.SaveRun(out.Run)
 	}
-	if got := w.call(t, "run", "--lock", "token"); got != 1 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 1, "run", "--lock", "token")
 	for name, part := range map[string]string{results.SummaryFile: "## FAIL", results.ViolationsPath + "/001.txt": "broken by mis-unlock"} {
 		data, err := os.ReadFile(filepath.Join(base, "latest", name))
 		if err != nil {
@@ -173,7 +132,7 @@ func TestRunKeepsItsViews(t *testing.T) {
 // TestAutoSaysWhatItTook and why, and takes the first that is there.
 func TestAutoSaysWhatItTook(t *testing.T) {
 	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
-	tests := []struct {
+	for _, tt := range []struct {
 		name      string
 		providers []servers.Provider
 		code      int
@@ -186,14 +145,11 @@ func TestAutoSaysWhatItTook(t *testing.T) {
 		{"what is left", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{"docker", gone}, &harness.Sim{}}, 0, "sim",
 			[]string{"virtual time", "no latency figures"}},
 		{"none", []servers.Provider{fakeProvider{"process", gone}}, 5, "", []string{"process: ", "apt install redis-server"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.providers = func() []servers.Provider { return tt.providers }
-			if got := w.call(t, "run", "--lock", "token"); got != tt.code {
-				t.Fatalf("exit code %d, want %d\n%s", got, tt.code, w.err)
-			}
+			w.exits(t, tt.code, "run", "--lock", "token")
 			if len(w.ran) > 0 && (w.ran[0].Provider.Name() != tt.took || w.ran[0].Chosen == "") {
 				t.Errorf("ran on %s, because %q", w.ran[0].Provider.Name(), w.ran[0].Chosen)
 			}
@@ -203,7 +159,7 @@ func TestAutoSaysWhatItTook(t *testing.T) {
 }
 
 func TestInterrupts(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		signals int
 		verdict checker.Result
@@ -215,8 +171,7 @@ func TestInterrupts(t *testing.T) {
 		{"what was inconclusive anyway", 1, checker.Inconclusive, 3, "INCONCLUSIVE  token × steady"},
 		{"the second quits", 2, checker.Pass, 130, ""},
 		{"more change nothing", 3, checker.Pass, 130, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(tt.verdict)
 			w.runner = func(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
@@ -236,9 +191,7 @@ func TestInterrupts(t *testing.T) {
 				judge.Conclude(&out.Result, out.Verdict, judge.Ending{Interrupted: true})
 				return out, nil
 			}
-			if got := w.call(t, "run", "--lock", "token", "--reps", "5"); got != tt.want {
-				t.Errorf("exit code %d, want %d", got, tt.want)
-			}
+			w.exits(t, tt.want, "run", "--lock", "token", "--reps", "5")
 			if len(w.ran) != 1 {
 				t.Errorf("%d runs, want no other after an interrupt", len(w.ran))
 			}
@@ -261,7 +214,7 @@ func TestTheStepsToTheEnd(t *testing.T) {
 		{"the first stops, the second abandons, the third ends", func(a *app) { a.listen(context.Background()) }, []bool{true, true, true}, "s sc scq"},
 		{"time that runs out counts as a signal", func(a *app) { a.listen(context.Background()) }, []bool{true, false, false}, "s sc scq"},
 		{"what keeps nothing is abandoned at once", func(a *app) { a.interruptible(context.Background()) }, []bool{true, true}, "sc scq"},
-		{"work that has ended", func(a *app) { _, i := a.listen(context.Background()); i.end() }, []bool{true}, "q"},
+		{"work that has ended", func(a *app) { a.listen(context.Background()); a.ended() }, []bool{true}, "q"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
@@ -269,14 +222,14 @@ func TestTheStepsToTheEnd(t *testing.T) {
 			w.quit = func(code int) { quit = map[bool]string{true: "q"}[code == exitInterrupted] }
 			a := &app{world: w.world, line: &statusLine{w: w.err}}
 			row.work(a)
-			work, got := a.signals.work, []string{}
+			stop, ctx, got := a.interrupts.stop, a.interrupts.ctx, []string{}
 			for _, asked := range row.asked {
-				a.signals.next(a, asked)
+				a.interrupts.next(a, asked)
 				state := ""
-				if work != nil && work.stop.Err() != nil {
+				if ctx != nil && stop.Err() != nil {
 					state += "s"
 				}
-				if work != nil && work.ctx.Err() != nil {
+				if ctx != nil && ctx.Err() != nil {
 					state += "c"
 				}
 				got = append(got, state+quit)
@@ -296,7 +249,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 	a := &app{world: w.world, line: &statusLine{w: w.err}}
 	ctx, end := a.interruptible(t.Context())
 	defer end()
-	a.signals.next(a, true)
+	a.interrupts.next(a, true)
 	<-ctx.Done()
 	if err := a.check(ctx, file, false, a.writeJSON); exitCode(err) != exitInterrupted {
 		t.Errorf("%v: exit %d, want %d", err, exitCode(err), exitInterrupted)
@@ -305,7 +258,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 
 // TestProgress: one line, redrawn, on a terminal; nothing of it in a pipe.
 func TestProgress(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		terminal bool
 		args     []string
@@ -316,8 +269,7 @@ func TestProgress(t *testing.T) {
 		{"a pipe", false, nil, nil, false},
 		{"a terminal that wants quiet", true, []string{"-q"}, nil, false},
 		{"a terminal that cannot", true, nil, map[string]string{"TERM": "dumb"}, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.errTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
@@ -326,9 +278,7 @@ func TestProgress(t *testing.T) {
 					Faults: 1, Current: "pause-client c2", P50: 1300 * time.Microsecond, P99: 2100 * time.Millisecond})
 				return outcome(e, checker.Pass), nil
 			}
-			if got := w.call(t, append([]string{"run", "--lock", "token"}, tt.args...)...); got != 0 {
-				t.Fatalf("exit code %d", got)
-			}
+			w.exits(t, 0, append([]string{"run", "--lock", "token"}, tt.args...)...)
 			said := w.err.String()
 			if strings.Contains(said, "\x1b") != tt.drawn {
 				t.Errorf("stderr %q", said)
@@ -373,7 +323,7 @@ func TestRunProgress(t *testing.T) {
 }
 
 func TestColours(t *testing.T) {
-	tests := []struct {
+	for _, row := range []struct {
 		name     string
 		terminal bool
 		env      map[string]string
@@ -383,16 +333,13 @@ func TestColours(t *testing.T) {
 		{"a pipe", false, nil, false},
 		{"NO_COLOR", true, map[string]string{"NO_COLOR": "1"}, false},
 		{"a terminal without", true, map[string]string{"TERM": "dumb"}, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(checker.Pass)
-			w.outTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
-			w.call(t, "run", "--lock", "token")
-			if got := strings.Contains(w.out.String(), "\x1b["); got != tt.want {
-				t.Errorf("colours %v, want %v: %q", got, tt.want, w.out)
-			}
-		})
+	} {
+		w := newWorld(checker.Pass)
+		w.outTerminal, w.env = row.terminal, func(k string) string { return row.env[k] }
+		w.exits(t, 0, "run", "--lock", "token")
+		if got := strings.Contains(w.out.String(), "\x1b["); got != row.want {
+			t.Errorf("%s: colours %v, want %v: %q", row.name, got, row.want, w.out)
+		}
 	}
 }
 
@@ -400,9 +347,7 @@ func TestColours(t *testing.T) {
 func TestPanicIsAnInternalError(t *testing.T) {
 	w := newWorld(checker.Pass)
 	w.runner = func(context.Context, harness.Experiment) (*harness.Outcome, error) { panic("impossible") }
-	if got := w.call(t, "run", "--lock", "token"); got != 70 {
-		t.Errorf("exit code %d, want 70", got)
-	}
+	w.exits(t, 70, "run", "--lock", "token")
 	want(t, "stderr", w.err.String(), "internal error: impossible", "run_test.go")
 }
 

@@ -58,7 +58,7 @@ func TestServe(t *testing.T) {
 	must(t, err)
 	defer b.root.Close()
 	const run = "/steady-token-19700101T000140Z-a/"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, method, host, path string
 		code                     int
 		has                      string
@@ -85,8 +85,7 @@ func TestServe(t *testing.T) {
 		{"a file that is being written", "GET", "127.0.0.1:8080", run + ".partial", 404, ""},
 		{"to change something", "POST", "127.0.0.1:8080", "/", 405, ""},
 		{"to delete something", "DELETE", "127.0.0.1:8080", run + "run.json", 405, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, "http://127.0.0.1:8080/", nil)
 			u := *r.URL

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +22,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 )
@@ -73,42 +80,6 @@ func newSuite(a *app) *cobra.Command {
 	return c
 }
 
-// variants returns the named locks, or all.
-func (f *suiteFlags) variants(ctx context.Context) (out []impls.Variant, err error) {
-	switch {
-	case f.exec.given():
-		v, err := f.exec.probe(ctx)
-		return []impls.Variant{v}, err
-	case len(f.locks) == 0:
-		return slices.Concat(catalogue.Locks(), catalogue.Planted()), nil
-	}
-	for _, name := range f.locks {
-		if name == planted {
-			out = append(out, catalogue.Planted()...)
-			continue
-		}
-		v, err := variant(name, planted)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-// plan returns the named scenarios, or all for which the catalogue has expectations.
-func (f suiteFlags) plan(variants []impls.Variant) ([]scenarios.Scenario, error) {
-	if len(f.scenarios) > 0 {
-		return loadEach(f.scenarios, scenarios.Load)
-	}
-	return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool {
-		return !slices.ContainsFunc(variants, func(v impls.Variant) bool {
-			_, expected := v.Expect[s.Name]
-			return expected
-		})
-	}), nil
-}
-
 func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) error {
 	c, base, err := f.config(ctx, flags)
 	if err != nil {
@@ -128,11 +99,11 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	dir := &suiteDir{path: path, all: f.keepAll, last: map[[2]string]try{}}
+	dir := &suiteDir{path: path, all: f.keepAll, dirs: map[string]string{}, scenes: map[string]*page.Scene{}, lacks: map[string]error{}}
 	e := a.experiment(p, why, path)
 	e.As, e.Environment, e.Subject, e.Checkout, e.Aside = harness.ClientsAs(f.clientsAs.value), &environment, f.exec.fleet, "", true
-	ctx, interrupts := a.listen(ctx)
-	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), interrupts.stop.Done(), a.now
+	ctx, stop := a.listen(ctx)
+	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), stop.Done(), a.now
 
 	c.Keep = dir.keep
 	c.Run = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (*harness.Outcome, error) {
@@ -149,14 +120,16 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	suite, err := a.suiteRunner(ctx, c)
 	a.line.clear()
 	if err != nil {
-		return errors.Join(err, a.dropEmpty(f.out, path), interrupts.end())
+		return errors.Join(err, a.dropEmpty(f.out, path), a.ended())
 	}
 	suiteAgainst(&suite, base, f.baseline, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
 	if f.exact {
 		suite.Exact()
 	}
 	suite.Environment = &environment
-	return errors.Join(dir.saveScenes(suite), errors.Join(dir.errs...), a.endSuite(path, suite), a.storeSuite(f.store, suite), suiteError(suite), dir.lacks(), interrupts.end())
+	odd := slices.ContainsFunc(suite.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
+	return errors.Join(dir.saveScenes(suite), errors.Join(dir.errs...), a.endSuite(path, suite), a.storeSuite(f.store, suite),
+		endError(suite.Verdict, false, suite.Missing > 0 && !odd), lacking(dir.lacks), a.ended())
 }
 
 // config returns what a suite runs, and the stored suite that it is compared with; nil: none.
@@ -171,11 +144,37 @@ func (f *suiteFlags) config(ctx context.Context, flags *pflag.FlagSet) (c harnes
 		return c, nil, err
 	}
 	c = harness.SuiteConfig{Seed: f.seed, Shard: f.shard.given}
-	if c.Variants, err = f.variants(ctx); err != nil {
+	switch {
+	case f.exec.given():
+		v, err := f.exec.probe(ctx)
+		if err != nil {
+			return c, nil, err
+		}
+		c.Variants = []impls.Variant{v}
+	case len(f.locks) == 0:
+		c.Variants = slices.Concat(catalogue.Locks(), catalogue.Planted())
+	}
+	for _, name := range f.locks {
+		if name == planted {
+			c.Variants = append(c.Variants, catalogue.Planted()...)
+			continue
+		}
+		v, err := variant(name, planted)
+		if err != nil {
+			return c, nil, err
+		}
+		c.Variants = append(c.Variants, v)
+	}
+	if c.Scenarios, err = loadEach(f.scenarios, scenarios.Load); err != nil {
 		return c, nil, err
 	}
-	if c.Scenarios, err = f.plan(c.Variants); err != nil {
-		return c, nil, err
+	if len(f.scenarios) == 0 { // all of which the catalogue expects something
+		c.Scenarios = slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool {
+			return !slices.ContainsFunc(c.Variants, func(v impls.Variant) bool {
+				_, expected := v.Expect[s.Name]
+				return expected
+			})
+		})
 	}
 	base, err = stored(f.baseline, results.LoadSuite)
 	return c, base, err
@@ -232,7 +231,10 @@ func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags) (*ha
 	if e.As == harness.Processes {
 		again = append(again, "--clients-as", f.clientsAs.value)
 	}
-	e.Rerun = results.CommandLine(append(again, a.program.words()...))
+	if program := a.reach.program(); program != "" {
+		again = append(again, "--"+program, a.reach.binary+a.reach.image)
+	}
+	e.Rerun = results.CommandLine(again)
 	if want := v.Expect[s.Name]; v.Planted != nil { // ends when all expected breaks were observed; of a lock, every schedule counts
 		e.Enough = func(seen checker.Verdict) bool {
 			return results.Shows(results.Result{Properties: seen.Properties}, want)
@@ -241,7 +243,109 @@ func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags) (*ha
 	return a.runner(ctx, e)
 }
 
-func suiteError(s results.Suite) error {
-	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
-	return endError(s.Verdict, false, s.Missing > 0 && !odd)
+// suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected;
+// with --keep-all, all.
+type suiteDir struct {
+	path string
+	all  bool // --keep-all
+
+	mu     sync.Mutex             // cells run side by side; protects what follows
+	dirs   map[string]string      // of the last run of a cell, by its name; "": not kept
+	scenes map[string]*page.Scene // one of its violations, for the suite's page; nil: none
+	lacks  map[string]error       // of the environment, why it has no verdict
+	errs   []error
+}
+
+func cellName(c results.Cell) string { return c.Lock + " × " + c.Scenario }
+
+// keep saves the reports of a run that is kept, and deletes any other, and the earlier run of the
+// same cell.
+func (d *suiteDir) keep(c results.Cell, out *harness.Outcome, err error) (dir string) {
+	var scene *page.Scene
+	var lacks, failed error
+	if _, err = onceFull(err); c.Observed == results.NothingObserved && exitCode(err) == exitEnvironment {
+		lacks = err
+	}
+	if out != nil && out.Verdict != nil && len(out.Verdict.Violations) > 0 {
+		// of the violations that decide the cell's ending, the one with the shortest story
+		property := c.Worst().Property
+		rank := func(v checker.Violation) int {
+			switch {
+			case len(v.Story) == 0:
+				return 2
+			case v.Property != property:
+				return 1
+			}
+			return 0
+		}
+		best := slices.MinFunc(out.Verdict.Violations, func(a, b checker.Violation) int {
+			return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Story), len(b.Story)), cmp.Compare(a.At, b.At))
+		})
+		s := page.NewScene(&best, c.Lock, c.Scenario, out.Record.Commands)
+		scene = &s
+	}
+	switch {
+	case out == nil || out.Dir == "":
+	case d.all || report.Unexpected(c):
+		dir, failed = out.Dir, saveViews(out)
+	default:
+		failed = os.RemoveAll(out.Dir)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := cellName(c)
+	if earlier := d.dirs[at]; earlier != "" && !d.all {
+		failed = errors.Join(failed, os.RemoveAll(earlier))
+	}
+	d.dirs[at], d.scenes[at], d.errs = dir, scene, append(d.errs, failed)
+	if delete(d.lacks, at); lacks != nil {
+		d.lacks[at] = lacks
+	}
+	return dir
+}
+
+// saveScenes writes the violations of the cells, in the order of the cells.
+func (d *suiteDir) saveScenes(s results.Suite) error {
+	var all []page.Scene
+	for _, c := range s.Cells {
+		if scene := d.scenes[cellName(c)]; scene != nil {
+			all = append(all, *scene)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return results.SaveFile(filepath.Join(d.path, results.ScenesFile), func(w io.Writer) error { return page.WriteScenes(w, all) })
+}
+
+// createFor makes the directory of a suite or a bench, before anything runs that could not be saved
+// there or in the file of --store.
+func (a *app) createFor(store, base, kind string) (string, error) {
+	if store != "" {
+		switch info, err := os.Stat(store); {
+		case err == nil && info.IsDir():
+			return "", fmt.Errorf("%w: --store %s: is a directory", errUsage, store)
+		case err != nil || info.Mode().IsRegular(): // else, a device or a pipe, it is written when there is something to write
+			f, err := os.CreateTemp(filepath.Dir(store), "."+filepath.Base(store)+".*")
+			var at *fs.PathError
+			switch {
+			case errors.As(err, &at): // its path is the temporary file's
+				return "", &fs.PathError{Op: "--store", Path: store, Err: at.Err}
+			case err != nil:
+				return "", fmt.Errorf("--store %s: %w", store, err)
+			}
+			if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+				return "", err
+			}
+		}
+	}
+	id, err := results.NewID(a.random)
+	if err != nil {
+		return "", err
+	}
+	d, err := results.Create(base, results.Name(a.now(), id, kind), false)
+	if err != nil {
+		return "", err
+	}
+	return d.Path(), nil
 }

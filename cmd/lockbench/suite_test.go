@@ -33,34 +33,10 @@ func cells(verdicts map[string]checker.Result) func(context.Context, harness.Exp
 	}
 }
 
-func TestSuiteExitCodes(t *testing.T) {
-	args := []string{"suite", "--locks", "token,setnx", "--scenarios", "steady"}
-	tests := []struct {
-		name     string
-		args     []string
-		verdicts map[string]checker.Result
-		want     int
-	}{
-		{"every cell as expected", args, nil, 0},
-		{"a cell differs", args, map[string]checker.Result{"setnx steady": checker.Fail}, 1},
-		{"a cell is inconclusive", args, map[string]checker.Result{"setnx steady": checker.Inconclusive}, 3},
-		{"no such scenario", []string{"suite", "--scenarios", "nope"}, nil, 4},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(checker.Pass)
-			w.runner = cells(tt.verdicts)
-			if got := w.call(t, tt.args...); got != tt.want {
-				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
-			}
-		})
-	}
-}
-
 // TestSuiteWithoutServers: cells that had no server are the environment's, unless another try had
 // one.
 func TestSuiteWithoutServers(t *testing.T) {
-	for name, row := range map[string]struct {
+	for _, row := range map[string]struct {
 		err  error
 		want int
 	}{"no server": {servers.ErrMissing, 5}, "a lost one": {servers.ErrLost, 5}, "a port that was free the second time": {servers.ErrPortTaken, 0}, "another error": {errors.New("odd"), 3}} {
@@ -72,18 +48,14 @@ func TestSuiteWithoutServers(t *testing.T) {
 			}
 			return nil, fmt.Errorf("start: %w", row.err)
 		}
-		if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady"); got != row.want {
-			t.Errorf("%s: exit code %d, want %d\n%s%s", name, got, row.want, w.out, w.err)
-		}
+		w.exits(t, row.want, "suite", "--locks", "token", "--scenarios", "steady")
 	}
 }
 
 func TestSuiteShowsItsMatrix(t *testing.T) {
 	w := newWorld(checker.Pass)
 	w.runner = cells(map[string]checker.Result{"setnx steady": checker.Fail})
-	if got := w.call(t, "suite", "--locks", "token,setnx", "--scenarios", "steady,contended", "--seed", "9"); got != 1 {
-		t.Fatalf("exit code %d\n%s", got, w.err)
-	}
+	w.exits(t, 1, "suite", "--locks", "token,setnx", "--scenarios", "steady,contended", "--seed", "9")
 	want(t, "stdout", w.out.String(), "FAIL  3 of 4 cells as expected", "\nsetnx two!   holds\n", "\ntoken holds  holds\n",
 		"not expected: mutual-exclusion/mis-unlock", "again        lockbench suite --locks token,setnx --scenarios steady,contended \\\n", "--server sim --seed 9\n")
 	want(t, "stderr", w.err.String(), "setnx × steady: fail")
@@ -102,30 +74,20 @@ func TestSuiteAgainstABaseline(t *testing.T) {
 		{"lock":"set-nx-ex","scenario":"pause-before-release","expected":"safe","observed":"safe","verdict":"pass"}]}`
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	w := newWorld(checker.Pass)
-	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--baseline", file); got != 0 {
-		t.Errorf("nothing changed: exit code %d\n%s", got, w.out)
-	}
+	w.exits(t, 0, "suite", "--locks", "token", "--scenarios", "steady", "--baseline", file)
 	want(t, "stdout", w.out.String(), "against "+file+": 0 changes")
 	w = newWorld(checker.Pass)
 	w.runner = cells(map[string]checker.Result{"set-nx-ex pause-before-release": checker.Fail})
-	if got := w.call(t, "suite", "--locks", "set-nx-ex", "--scenarios", "pause-before-release", "--baseline", file); got != 1 {
-		t.Errorf("a cell got worse: exit code %d\n%s", got, w.out)
-	}
+	w.exits(t, 1, "suite", "--locks", "set-nx-ex", "--scenarios", "pause-before-release", "--baseline", file)
 	want(t, "stdout", w.out.String(), "1 of 1 cell as expected", "newly broken  set-nx-ex × pause-before-release: was safe, is mutual-exclusion/mis-unlock")
 	other := filepath.Join(t.TempDir(), "other.json")
 	must(t, os.WriteFile(other, []byte(strings.ReplaceAll(text, `"observed":"safe"`, `"observed":"progress/unknown"`)), 0o600))
 	w = newWorld(checker.Pass)
 	flags := []string{"suite", "--locks", "token", "--scenarios", "steady", "--baseline", other}
-	if got := w.call(t, flags...); got != 0 {
-		t.Errorf("a cell shows other breaks: exit code %d\n%s", got, w.out)
-	}
+	w.exits(t, 0, flags...)
 	want(t, "stdout", w.out.String(), "against "+other+": 1 change", "other         token × steady: was progress/unknown, is safe")
-	if got := w.call(t, append(flags, "--exact")...); got != 1 {
-		t.Errorf("a cell shows other breaks, compared exactly: exit code %d\n%s", got, w.out)
-	}
-	if got := w.call(t, "suite", "--exact"); got != 4 {
-		t.Errorf("exactly without a baseline: exit code %d, want 4", got)
-	}
+	w.exits(t, 1, append(flags, "--exact")...)
+	w.exits(t, 4, "suite", "--exact")
 	w = newWorld(checker.Pass)
 	if got := w.call(t, "suite", "--baseline", "nothing.json"); got != 4 || len(w.ran) > 0 {
 		t.Errorf("no such baseline: exit code %d after %d runs, want 4 before any", got, len(w.ran))
@@ -174,9 +136,7 @@ func TestSuiteInterrupted(t *testing.T) {
 		return outcome(e, checker.Pass), nil
 	}
 	store := filepath.Join(t.TempDir(), "suite.json")
-	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--store", store); got != 130 {
-		t.Errorf("exit code %d, want 130\n%s", got, w.out)
-	}
+	w.exits(t, 130, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--store", store)
 	if exists(store) {
 		t.Error("a part of a suite was stored")
 	}
@@ -196,9 +156,7 @@ func TestSuiteAbandoned(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--out", base); got != 130 {
-		t.Errorf("exit code %d, want 130\n%s%s", got, w.out, w.err)
-	}
+	w.exits(t, 130, "suite", "--locks", "token", "--scenarios", "steady", "--out", base)
 	want(t, "stderr", w.err.String(), "nothing was recorded that could be kept")
 	if left, err := os.ReadDir(base); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
@@ -310,23 +268,20 @@ func names(t *testing.T, dir string) (out []string) {
 // to stay, and two suites never share one.
 func TestSuiteKeepsWhatDiffers(t *testing.T) {
 	verdicts := map[string]checker.Result{"setnx steady": checker.Fail, "setnx contended": checker.Inconclusive}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		want []string // run directories, without their times
 	}{
 		{"what differs and what is inconclusive", nil, []string{"contended-setnx", "steady-setnx"}},
 		{"all", []string{"--keep-all"}, []string{"contended-setnx", "contended-token", "steady-setnx", "steady-token"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, out := newWorld(checker.Pass), t.TempDir()
 			w.runner, w.random = withDirs(t, verdicts), strings.NewReader("abcdef") // two names
 			args := append([]string{"suite", "--locks", "token,setnx", "--scenarios", "steady,contended", "--out", out, "-o", "json"}, tt.args...)
 			for range 2 { // of the same second
-				if got := w.call(t, args...); got != 1 {
-					t.Fatalf("exit code %d\n%s", got, w.err)
-				}
+				w.exits(t, 1, args...)
 			}
 			suites, err := filepath.Glob(filepath.Join(out, "suite-*"))
 			if err != nil || len(suites) != 2 {
@@ -365,9 +320,7 @@ func TestSuiteShards(t *testing.T) {
 	args := []string{"suite", "--locks", "token,setnx", "--scenarios", "steady,contended,crash-waiter", "-o", "json"}
 	suiteOf := func(more ...string) (s results.Suite) {
 		w := newWorld(checker.Pass)
-		if got := w.call(t, append(args, more...)...); got != 0 {
-			t.Fatalf("%v: exit code %d\n%s", more, got, w.err)
-		}
+		w.exits(t, 0, append(args, more...)...)
 		must(t, json.Unmarshal([]byte(w.out.String()), &s))
 		return s
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func newValidate(a *app) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Say what a file is and whether it is good; runs nothing",
 		Long: "validate reads scenarios (.yaml), histories (.jsonl, .jsonl.zst, .edn), stored suites and benches (what --baseline takes), tapes and run\n" +
@@ -24,45 +24,41 @@ func newValidate(a *app) *cobra.Command {
 			"It exits 0 if every file is good, else 4, and judges nothing: 'lockbench check' gives the verdict of a history.",
 		Example: "  lockbench validate mine.yaml\n  lockbench validate history.jsonl suite.json results/runs/latest",
 		Args:    takes("needs FILE", 1, math.MaxInt),
-		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args) },
 	}
-}
-
-// validation is what a file is: a good one has a kind and what it has in it, another the error.
-type validation struct {
-	File  string `json:"file"`
-	State string `json:"state"` // good, wrong
-	Kind  string `json:"kind,omitempty"`
-	What  string `json:"what,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
-// validate looks at every file, in the order given.
-func (a *app) validate(ctx context.Context, paths []string) (err error) {
-	ctx, end := a.interruptible(ctx)
-	defer end()
-	all := []validation{}
-	for _, path := range paths {
-		kind, what, wrong := a.validated(ctx, path)
-		switch {
-		case errors.Is(wrong, errInterrupted):
-			return errors.Join(err, wrong)
-		case wrong != nil:
-			all = append(all, validation{File: path, State: "wrong", Error: inPlain(wrong)})
-			err = errors.Join(err, wrong)
-			continue
+	type validation struct { // a good file has a kind and what it has in it, another the error
+		File  string `json:"file"`
+		State string `json:"state"` // good, wrong
+		Kind  string `json:"kind,omitempty"`
+		What  string `json:"what,omitempty"`
+		Error string `json:"error,omitempty"`
+	}
+	c.RunE = func(c *cobra.Command, paths []string) (err error) {
+		ctx, end := a.interruptible(c.Context())
+		defer end()
+		all := []validation{}
+		for _, path := range paths {
+			kind, what, wrong := a.validated(ctx, path)
+			switch {
+			case errors.Is(wrong, errInterrupted):
+				return errors.Join(err, wrong)
+			case wrong != nil:
+				all = append(all, validation{File: path, State: "wrong", Error: inPlain(wrong)})
+				err = errors.Join(err, wrong)
+				continue
+			}
+			all = append(all, validation{File: path, State: "good", Kind: kind, What: what})
+			if !a.json() {
+				good := report.Wrap(columns, "good  ", report.Clean(fmt.Sprintf("%s: a %s: %s", path, kind, what)))
+				_, printed := fmt.Fprintln(a.out, strings.Join(good, "\n"))
+				err = errors.Join(err, printed)
+			}
 		}
-		all = append(all, validation{File: path, State: "good", Kind: kind, What: what})
-		if !a.json() {
-			good := report.Wrap(columns, "good  ", report.Clean(fmt.Sprintf("%s: a %s: %s", path, kind, what)))
-			_, printed := fmt.Fprintln(a.out, strings.Join(good, "\n"))
-			err = errors.Join(err, printed)
+		if a.json() {
+			return errors.Join(a.writeJSON(all), err)
 		}
+		return err
 	}
-	if a.json() {
-		return errors.Join(a.writeJSON(all), err)
-	}
-	return err
+	return c
 }
 
 // validated says what a file is and what is in it.

@@ -112,6 +112,14 @@ func (w *testWorld) call(t *testing.T, args ...string) int {
 	return execute(t.Context(), append([]string{"lockbench"}, args...), watched)
 }
 
+// exits runs a command line in the world and wants an exit code.
+func (w *testWorld) exits(t *testing.T, code int, args ...string) {
+	t.Helper()
+	if got := w.call(t, args...); got != code {
+		t.Fatalf("%v: exit code %d, want %d\n%s%s", args, got, code, w.out, w.err)
+	}
+}
+
 // want compares what a stream got.
 func want(t *testing.T, what, got string, parts ...string) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -34,26 +33,10 @@ func Bench(w io.Writer, b results.Bench) error {
 	if b.Baseline != nil {
 		v.Baseline = newComparison(*b.Baseline)
 	}
-	v.suite()
-	settings := report.BySetting(b.Cells)
-	v.byClients(settings, "throughput", "Holds per second", "count")
-	v.byClients(settings, "hand-over.trips.p50", "From a release to the next grant, in round trips", "number")
-	for i, cells := range settings {
-		if !cells[0].Setting.Crash {
-			v.spectrum(fmt.Sprintf("spectrum-%d", i), cells)
-			v.over(fmt.Sprintf("over-%d", i), cells)
-		}
-	}
-	return write(w, "Bench on "+b.Server, "bench", v, v.data)
-}
-
-// suite arranges what the suite that is kept found of the locks, for the scenarios that people ask
-// about.
-func (v *benchView) suite() {
-	var cells []matrixCell
-	for _, lock := range v.Bench.Plan.Locks {
+	var cells []matrixCell // what the suite that is kept found, in the scenarios that people ask about
+	for _, lock := range b.Plan.Locks {
 		for _, q := range report.Questions() {
-			if e, ok := v.Bench.Suite[lock][q.Scenario]; ok {
+			if e, ok := b.Suite[lock][q.Scenario]; ok {
 				tell := fmt.Sprintf("%s, %s: %s: %s. Command: lockbench run --lock %s --scenario %s --server sim", lock, q.Asks, e, e.About(), lock, q.Scenario)
 				cells = append(cells, matrixCell{Cell: results.Cell{Lock: lock, Scenario: q.Scenario}, Word: e, Class: endingClass(e), Tell: tell})
 			}
@@ -62,61 +45,25 @@ func (v *benchView) suite() {
 	if len(cells) > 0 {
 		v.Suite, v.Legend = newMatrixView("asked", report.Questions(), cells), legendOf(cells)
 	}
-}
-
-// breaksText lists the violated properties with counts and causes.
-func breaksText(c results.BenchCell) string {
-	texts := make([]string, len(c.Breaks))
-	for i, br := range c.Breaks {
-		texts[i] = fmt.Sprintf("%s, %s: %s", br.Property, report.Plural(br.Violations, "violation"), report.Causes(br.Causes))
-	}
-	return strings.Join(texts, "; ")
-}
-
-// metricRow is a metric with the figure of each lock.
-type metricRow struct {
-	results.Metric
-	Figures []metricFigure
-}
-
-type metricFigure struct{ Text, CI, Ratio string }
-
-// metricRows returns the figures of a setting that a page shows.
-func metricRows(cells []results.BenchCell) (rows []metricRow) {
-	for _, m := range results.Metrics() {
-		row, measured := metricRow{Metric: m}, false
-		for _, c := range cells {
-			f, has := c.Figures[m.Name]
-			measured = measured || has
-			row.Figures = append(row.Figures, newMetricFigure(f, has))
-		}
-		if m.Words != "" && measured {
-			rows = append(rows, row)
+	settings := report.BySetting(b.Cells)
+	v.byClients(settings, "throughput", "Holds per second", "count")
+	v.byClients(settings, "hand-over.trips.p50", "From a release to the next grant, in round trips", "number")
+	for i, cells := range settings {
+		if !cells[0].Setting.Crash {
+			v.waits(i, cells)
 		}
 	}
-	return rows
+	return write(w, "Bench on "+b.Server, "bench", v, v.data)
 }
 
-func newMetricFigure(f results.Figure, measured bool) (out metricFigure) {
-	if !measured {
-		return out
-	}
-	out.Text = report.Quantity(f.Value, f.Unit)
-	if f.Value == nil {
-		if f.Need > 0 {
-			out.CI = fmt.Sprintf("%s samples, needs %s", report.Count(f.Samples), report.Count(f.Need))
-		}
-		return out
-	}
-	if out.CI = interval(f); f.Pooled {
-		out.CI = "of all repetitions together"
-	}
-	if r := f.Ratio; r != nil {
-		if out.Ratio = "~"; r.Differs {
-			out.Ratio = fmt.Sprintf("× %.2f", r.Value)
-		}
-	}
-	return out
+// shownMetrics returns the metrics of a setting that a page shows.
+func shownMetrics(cells []results.BenchCell) []results.Metric {
+	return slices.DeleteFunc(results.Metrics(), func(m results.Metric) bool {
+		return m.Words == "" || !slices.ContainsFunc(cells, func(c results.BenchCell) bool {
+			_, measured := c.Figures[m.Name]
+			return measured
+		})
+	})
 }
 
 // interval formats the interval of a figure; "" if it has none.
@@ -149,19 +96,15 @@ func (v *benchView) look(lock string) series {
 // byClients draws a metric by the number of clients; settings that differ otherwise have charts of
 // their own.
 func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, format string) {
-	type group struct {
-		keys int
-		hold time.Duration
-		rate float64
-	}
-	var order []group
-	lines, clients := map[group][]series{}, map[group][]int{}
+	var order []results.BenchSetting // without the number of clients
+	lines, clients := map[results.BenchSetting][]series{}, map[results.BenchSetting][]int{}
 	for _, cells := range settings {
 		s := cells[0].Setting
 		if s.Crash {
 			continue
 		}
-		g := group{s.Keys, s.Hold, s.Rate}
+		g := s
+		g.Clients = 1
 		if !slices.Contains(order, g) {
 			order = append(order, g)
 		}
@@ -192,7 +135,7 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 		if len(clients[g]) == 1 {
 			by = ", " + report.Plural(clients[g][0], "client")
 		}
-		where := strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold, Rate: g.rate}.String(), "1 client")
+		where := strings.TrimPrefix(g.String(), "1 client")
 		missing := slices.DeleteFunc(slices.Clone(v.Bench.Plan.Locks), func(lock string) bool {
 			return slices.ContainsFunc(lines[g], func(l series) bool { return l.Name == lock })
 		})
@@ -204,26 +147,22 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 	}
 }
 
-// spectrum draws the wait of all locks by percentile.
-func (v *benchView) spectrum(id string, cells []results.BenchCell) {
-	c := chart{ID: id, Title: "Wait for the lock by percentile, " + cells[0].Setting.String(), About: "A line for each lock, which ends where fewer than ten samples lie above.",
-		X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
+// waits draws the wait of all locks by percentile, and over the measured time, where each part has
+// the samples that its percentile needs.
+func (v *benchView) waits(setting int, cells []results.BenchCell) {
+	c := chart{ID: fmt.Sprintf("spectrum-%d", setting), Title: "Wait for the lock by percentile, " + cells[0].Setting.String(),
+		About: "A line for each lock, which ends where fewer than ten samples lie above.", X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
 	for _, cell := range cells {
 		c.Series = append(c.Series, v.look(cell.Lock).through(cell.Spectrum))
 	}
 	v.chart(c)
-}
-
-// over draws the wait over the measured time, where each part has the samples that its percentile
-// needs.
-func (v *benchView) over(id string, cells []results.BenchCell) {
 	which, of := "p50", func(m results.BenchMoment) int64 { return m.P50 }
 	if slices.ContainsFunc(cells, func(c results.BenchCell) bool {
 		return len(c.Over) > 0 && !slices.ContainsFunc(c.Over, func(m results.BenchMoment) bool { return m.P99 == 0 })
 	}) {
 		which, of = "p99", func(m results.BenchMoment) int64 { return m.P99 }
 	}
-	c := chart{ID: id, Title: "Wait for the lock over time (" + which + "), " + cells[0].Setting.String(),
+	c = chart{ID: fmt.Sprintf("over-%d", setting), Title: "Wait for the lock over time (" + which + "), " + cells[0].Setting.String(),
 		About: "All repetitions together; a part of the time without enough samples is left out.",
 		X:     "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 2.5 * float64(v.Bench.Plan.Measure) / 30}
 	for _, cell := range cells {
@@ -235,7 +174,7 @@ func (v *benchView) over(id string, cells []results.BenchCell) {
 		}
 		c.Series = append(c.Series, line)
 		for _, f := range cell.Faults {
-			c.Bands = append(c.Bands, band{f.From, f.To, cell.Lock + ": " + f.Fault})
+			c.Bands = append(c.Bands, item{f.From, f.To, cell.Lock + ": " + f.Fault})
 		}
 	}
 	v.chart(c)

@@ -18,15 +18,14 @@ type comparisonView struct {
 	Told, OneSided []results.Change // of what both sides have; of what one has alone
 	Rows           []changeRow
 	Edge           float64 // change at the edges of the chart, as a share
+	Lower, Upper   float64 // of the threshold's lines, in pixels
 }
 
 // changeRow is a gated figure: its change is a bar from the middle of a chart of 200 × 16 pixels.
 type changeRow struct {
 	results.ComparisonRow
-	Class            string  // of the bar
-	Left, Width      float64 // of the bar, in pixels
-	Lower, Upper     float64 // of the threshold's lines, in pixels
-	Changed, Outside bool    // Outside: the bar ends at the edge, and the change is larger
+	Left, Width float64 // of the bar, in pixels
+	Outside     bool    // the bar ends at the edge, and the change is larger
 }
 
 // The width of a bar's chart, in pixels, and the most by which its edges stand for, as a share.
@@ -59,20 +58,15 @@ func newComparison(c results.Comparison) *comparisonView {
 		}
 	}
 	at := func(share float64) float64 { return math.Round(barRoom/2*(1+min(max(share/v.Edge, -1), 1))*10) / 10 }
+	v.Lower, v.Upper = at(-c.Threshold), at(c.Threshold)
 	for _, r := range c.Rows {
 		if !r.Gated {
 			continue
 		}
-		row := changeRow{ComparisonRow: r, Class: "b-none", Lower: at(-c.Threshold), Upper: at(c.Threshold)}
+		row := changeRow{ComparisonRow: r}
 		if r.Delta != nil {
 			from, to := min(at(0), at(*r.Delta)), max(at(0), at(*r.Delta))
-			row.Left, row.Width, row.Changed, row.Outside = from, max(to-from, 1), true, math.Abs(*r.Delta) > v.Edge
-		}
-		switch r.Mark {
-		case results.MarkWorse:
-			row.Class = "b-worse"
-		case results.MarkBetter:
-			row.Class = "b-better"
+			row.Left, row.Width, row.Outside = from, max(to-from, 1), math.Abs(*r.Delta) > v.Edge
 		}
 		v.Rows = append(v.Rows, row)
 	}

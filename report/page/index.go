@@ -120,8 +120,9 @@ func Index(w io.Writer, entries []Entry) error {
 		return slices.Compact(out)
 	}
 	view := struct {
-		Entries                    []Entry
-		Locks, Scenarios, Verdicts []string
-	}{entries, words(func(e Entry) string { return e.Lock }), words(func(e Entry) string { return e.Scenario }), words(Entry.State)}
+		Entries []Entry
+		Choices map[string][]string
+	}{entries, map[string][]string{"lock": words(func(e Entry) string { return e.Lock }),
+		"scenario": words(func(e Entry) string { return e.Scenario }), "verdict": words(Entry.State)}}
 	return write(w, "lockbench runs", "index", view, data{})
 }

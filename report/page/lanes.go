@@ -26,7 +26,7 @@ type lanes struct {
 	To    int64    `json:"to"`
 	Focus [2]int64 `json:"focus"`
 	Rows  []row    `json:"rows"`
-	Marks []mark   `json:"marks"`
+	Marks []item   `json:"marks"`
 	left  []string // descriptions of what is not drawn
 }
 
@@ -41,9 +41,6 @@ type row struct {
 	Lost     []item `json:"lost,omitempty"`
 	Commands []item `json:"commands,omitempty"`
 }
-
-// item is an interval or an instant, its description, and details that depend on the kind of item.
-type item []any
 
 type hold struct {
 	Belief   [][2]int64 `json:"belief"`
@@ -70,18 +67,36 @@ func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) 
 		return nil
 	}
 	pad := max((to-from)/100, 1000)
-	d := &drawing{lanes: &lanes{From: from - pad, To: to + pad, Marks: []mark{}}, g: g, first: map[string]bool{}}
+	d := &drawing{lanes: &lanes{From: from - pad, To: to + pad, Marks: []item{}}, g: g, first: map[string]bool{}}
 	for _, v := range violations {
 		if v.Key == g.window.key {
-			d.Marks = append(d.Marks, mark{v.At, fmt.Sprintf("%s broken by %s at %s: %s", v.Property, v.Cause, report.Instant(v.At), strings.Join(v.Clients, ", "))})
+			d.Marks = append(d.Marks, item{v.At, fmt.Sprintf("%s broken by %s at %s: %s", v.Property, v.Cause, report.Instant(v.At), strings.Join(v.Clients, ", "))})
 			for _, c := range v.Clients {
 				d.first[c] = true
 			}
 		}
 	}
-	slices.SortFunc(d.Marks, func(a, b mark) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
+	slices.SortFunc(d.Marks, func(a, b item) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
 	d.setFocus(holds, violations)
-	d.faultRows()
+	more := 0
+	for _, f := range g.faults {
+		if f.Start > d.To || f.Last() < d.From {
+			continue
+		}
+		i := slices.IndexFunc(d.Rows, func(r row) bool { return r.Name == f.Label() })
+		if i < 0 && len(d.Rows) == maxFaultRows {
+			more++
+			continue
+		}
+		if i < 0 {
+			i = len(d.Rows)
+			d.Rows = append(d.Rows, row{Kind: "fault", Name: f.Label()})
+		}
+		d.Rows[i].Spans = append(d.Rows[i].Spans, append(d.shade(f, ""), f.Confirmed))
+	}
+	if more > 0 {
+		d.left = append(d.left, fmt.Sprintf("%d more fault windows", more))
+	}
 	d.clientRows(holds)
 	omitted := func(n int64, what string) {
 		if n > 0 {
@@ -135,36 +150,9 @@ func end(h checker.Hold) int64 {
 	return h.Acquire.Return
 }
 
-// faultRows adds a row for each fault and the client or node that it hit.
-func (d *drawing) faultRows() {
-	left := 0
-	for _, f := range d.g.faults {
-		if f.Start > d.To || f.Last() < d.From {
-			continue
-		}
-		i := slices.IndexFunc(d.Rows, func(r row) bool { return r.Name == f.Label() })
-		if i < 0 && len(d.Rows) == maxFaultRows {
-			left++
-			continue
-		}
-		if i < 0 {
-			i = len(d.Rows)
-			d.Rows = append(d.Rows, row{Kind: "fault", Name: f.Label()})
-		}
-		d.Rows[i].Spans = append(d.Rows[i].Spans, append(d.shade(f, ""), f.Confirmed))
-	}
-	if left > 0 {
-		d.left = append(d.left, fmt.Sprintf("%d more fault windows", left))
-	}
-}
-
 // shade is the interval of a fault in the picture, with what is told of it behind a word.
 func (d *drawing) shade(f history.Window, word string) item {
-	return item{f.Start, d.within(f.Last()), word + faultText(f)}
-}
-
-func faultText(f history.Window) string {
-	text := f.Label() + " from " + report.Instant(f.Start)
+	text := word + f.Label() + " from " + report.Instant(f.Start)
 	if f.End > 0 {
 		text += " to " + report.Instant(f.End) + " (" + report.Span(f.End-f.Start) + ")"
 	} else {
@@ -178,7 +166,7 @@ func faultText(f history.Window) string {
 			text += "; " + more
 		}
 	}
-	return text
+	return item{f.Start, d.within(f.Last()), text}
 }
 
 // within clamps an instant to the drawn window.
@@ -194,7 +182,14 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 		return rows[name]
 	}
 	for i := range d.g.drawn {
-		get(d.g.drawn[i].Client).take(&d.g.drawn[i])
+		op := &d.g.drawn[i]
+		switch r := get(op.Client); op.Op {
+		case history.Acquire:
+			text := fmt.Sprintf("%s called acquire at %s: %s (%s)", op.Client, report.Instant(op.Call), outcome(op), report.Span(op.Return-op.Call))
+			r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
+		case history.Lost:
+			r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
+		}
 	}
 	for _, h := range holds {
 		if h.Acquire.Call <= d.To && (end(h) >= d.From || h.Possible.To >= d.From) {
@@ -227,16 +222,6 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 			}
 		}
 		d.Rows = append(d.Rows, *r)
-	}
-}
-
-func (r *row) take(op *history.Operation) {
-	switch op.Op {
-	case history.Acquire:
-		text := fmt.Sprintf("%s called acquire at %s: %s (%s)", op.Client, report.Instant(op.Call), outcome(op), report.Span(op.Return-op.Call))
-		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
-	case history.Lost:
-		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
 	}
 }
 

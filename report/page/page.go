@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -10,12 +11,15 @@ import (
 	"html"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
 )
 
 //go:embed assets/page.css
@@ -31,7 +35,7 @@ var templates embed.FS
 type data struct {
 	Charts []chart `json:"charts"`
 	Lanes  *lanes  `json:"lanes,omitempty"`
-	Scenes string  `json:"scenes,omitempty"` // see packed
+	Scenes string  `json:"scenes,omitempty"` // of a suite's cells: JSON, compressed, in base64
 }
 
 // chart has lines over one axis.
@@ -46,8 +50,8 @@ type chart struct {
 	XRange  *[2]float64 `json:"xrange,omitempty"`
 	Gap     float64     `json:"gap,omitempty"` // points further apart are not joined
 	Series  []series    `json:"series"`
-	Bands   []band      `json:"bands,omitempty"` // fault windows
-	Marks   []mark      `json:"marks,omitempty"` // violations
+	Bands   []item      `json:"bands,omitempty"` // fault windows
+	Marks   []item      `json:"marks,omitempty"` // violations
 }
 
 // chart adds a chart to the page, unless it has no points.
@@ -75,11 +79,9 @@ func (s series) through(points [][2]float64) series {
 	return s
 }
 
-// band is from, to and a name.
-type band [3]any
-
-// mark is an instant and its description.
-type mark [2]any
+// item is an interval, an instant, or a point in time, its description, and details that depend on
+// the kind of item.
+type item []any
 
 // classes are the styles of lines, by colour and dash.
 var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
@@ -122,23 +124,58 @@ func digestOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// chooser is a choice among words.
-type chooser struct {
-	Name  string
-	Words []string
-}
-
 var functions = template.FuncMap{
-	"choose":  func(name string, words []string) chooser { return chooser{name, words} },
-	"verdict": verdictClass, "ending": endingClass, "headline": report.Headline, "dur": func(d time.Duration) string { return report.Span(d) },
-	"count": report.Count, "percent": report.Percent, "secs": report.Instant, "value": report.Quantity, "figure": report.Figure, "delta": report.Delta,
-	"outcome":  outcomeAbout,
-	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
-	"cause": report.CauseAbout, "property": report.PropertyAbout, "metric": report.MetricName,
-	"answer": report.BenchAnswer, "locks": report.LocksOf, "settings": report.BySetting, "safety": report.SafetyText, "rows": metricRows,
-	"breaks": breaksText, "knee": kneeText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
+	"verdict": func(v checker.Result) string { return strings.ReplaceAll(string(v), "/", "") }, // its class
+	"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"delta":   func(r results.ComparisonRow) string { return report.Delta(r, report.Style{}) },
+	"dur":     func(d time.Duration) string { return report.Span(d) },
+	"metric": func(name string) string {
+		m, _ := results.FindMetric(name)
+		return cmp.Or(m.Words, name)
+	},
+	"ending": endingClass, "outcome": outcomeAbout, "metrics": shownMetrics, "interval": interval, "knee": kneeText,
+	"headline": report.Headline, "count": report.Count, "plural": report.Plural[int], "percent": report.Percent, "secs": report.Instant,
+	"value": report.Quantity, "figure": report.Figure, "counted": report.Causes, "causes": report.PropertyCauses,
+	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText,
+	"cause": report.CauseAbout, "property": report.PropertyAbout, "answer": report.BenchAnswer, "locks": report.LocksOf,
+	"settings": report.BySetting, "safety": report.SafetyText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
 }
 
-// verdictClass returns the style class of a verdict.
-func verdictClass(v checker.Result) string { return strings.ReplaceAll(string(v), "/", "") }
+// environmentFacts lists a machine, a build and servers.
+func environmentFacts(e results.Environment, nodes []history.Server) (out [][2]string) {
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, [2]string{name, text})
+		}
+	}
+	commit := e.Git
+	if e.Dirty {
+		commit += " (plus uncommitted changes)"
+	}
+	add("lockbench", strings.TrimSpace(e.Lockbench+" "+commit))
+	add("Go", strings.TrimSpace(e.Go+" "+e.Platform))
+	if e.CPUs > 0 {
+		cpu := fmt.Sprintf("%s, %d of them, GOMAXPROCS %d", cmp.Or(e.CPU, "not known"), e.CPUs, e.GOMAXPROCS)
+		if e.CPUQuota > 0 {
+			cpu += fmt.Sprintf(", quota %.2g cores", e.CPUQuota)
+		}
+		add("processors", cpu)
+	}
+	add("kernel", strings.TrimSpace(e.Kernel+strings.TrimSuffix(", clock "+e.ClockSource, ", clock ")))
+	var modules []string
+	for _, m := range slices.Sorted(maps.Keys(e.Modules)) {
+		modules = append(modules, m+" "+e.Modules[m])
+	}
+	add("modules", strings.Join(modules, ", "))
+	for _, n := range nodes {
+		text := n.Product()
+		for _, k := range slices.Sorted(maps.Keys(n.Config)) {
+			text += fmt.Sprintf(", %s %q", k, n.Config[k])
+		}
+		if n.Image != "" {
+			text += ", " + n.Image
+		}
+		out = append(out, [2]string{n.Name, text})
+	}
+	return out
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/lockbench/lockbench/internal/foreign"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -38,8 +39,8 @@ type runView struct {
 	Outcomes         []string
 	Latency          report.Table
 	Spectra          []chart
-	Faulty           bool // there were faults, so that spectra are of two kinds
-	Wait             []waitRow
+	Faulty           bool       // there were faults, so that spectra are of two kinds
+	Wait             [][]string // where the time of waits went: name, share, sum, and the width of a bar
 	PerHold          string
 	Commands         [][]string // name, count, per hold, and on servers p50 and p99
 	Again, Scenario  string
@@ -47,20 +48,11 @@ type runView struct {
 	Files            []string
 }
 
-type waitRow struct {
-	Name, Share, Sum string
-	Width            int
-}
-
 // Run writes the page of a run from its directory. files is the path from the page to the
 // directory: "." for a page in it, "" for no links to files.
 func Run(w io.Writer, d *results.Dir, files string) error {
-	run, err := d.LoadRun()
+	run, result, err := d.Load()
 	if err != nil {
-		return err
-	}
-	result, err := d.LoadResult()
-	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	g, err := scan(d, result)
@@ -91,24 +83,18 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 		v.Scenario = strings.Join(report.Lines(string(text)), "\n")
 	}
 	if files != "" {
-		v.Files = linked(d.Path(), files)
+		// files that cannot be listed are not linked
+		_ = fs.WalkDir(os.DirFS(d.Path()), ".", func(name string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && name != results.ReportFile && len(v.Files) < 500 {
+				v.Files = append(v.Files, path.Join(filepath.ToSlash(files), name))
+			}
+			return nil
+		})
 	}
 	title := strings.TrimSpace(report.Headline(v.Verdict)+" "+v.Inherent) + ": " + run.Lock + " × " + run.Scenario + report.OtherWorkload(run.Workload)
 	all := v.data
 	all.Charts = slices.Concat(v.Charts, v.Spectra)
 	return write(w, title, "run", v, all)
-}
-
-// linked lists the files of a directory under a prefix.
-func linked(dir, prefix string) (out []string) {
-	// files that cannot be listed are not linked
-	_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && name != results.ReportFile && len(out) < 500 {
-			out = append(out, path.Join(filepath.ToSlash(prefix), name))
-		}
-		return nil
-	})
-	return out
 }
 
 func (v *runView) judged(r results.Result, g *digest) {
@@ -145,7 +131,7 @@ func (v *runView) judged(r results.Result, g *digest) {
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
 		add := func(name string, ns int64) {
 			share := float64(ns) / float64(w.Total())
-			v.Wait = append(v.Wait, waitRow{name, report.Percent(share), report.Span(ns), int(share*120 + .5)})
+			v.Wait = append(v.Wait, []string{name, report.Percent(share), report.Span(ns), fmt.Sprint(int(share*120 + .5))})
 		}
 		add("behind a holder", w.BehindHolder)
 		add("round trips to the server", w.RoundTrips)
@@ -194,4 +180,95 @@ func (v *runView) commands(g *digest) {
 		}
 		v.Commands = append(v.Commands, row)
 	}
+}
+
+// picture draws the lanes around the violations.
+func (v *runView) picture(g *digest) {
+	holds, err := checker.Holds(g.header, g.drawn, g.faults)
+	if err != nil {
+		v.Notes = append(v.Notes, report.Clean("The picture has no holds: "+err.Error()))
+	}
+	if v.Lanes = newLanes(g, holds, v.Broken); v.Lanes == nil {
+		return
+	}
+	v.Key, v.Left = report.Clean(g.window.key), strings.Join(v.Lanes.left, ", ")
+	switch {
+	case len(v.Lanes.Marks) > 0:
+		v.LanesAbout = "The picture shows the time around this violation; the buttons go to the others."
+	case len(g.window.at) > 0:
+		v.LanesAbout = "The picture shows the time around the first fault."
+	default:
+		v.LanesAbout = "The picture shows the beginning of the run."
+	}
+	if g.header.Lease > 0 {
+		v.LanesAbout += " The lease is " + report.Span(g.header.Lease) + "."
+	}
+}
+
+// charts adds the lines over time, with the fault windows and first violations, and the spectra.
+func (v *runView) charts(g *digest) {
+	if g.total == 0 || v.Result.NoLatency != "" {
+		return
+	}
+	t := g.time
+	v.chart(chart{ID: "acquire", Title: "Wait for the lock over time", About: "From the call to the grant: p50, p99 and the longest, where there are enough samples.",
+		X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width),
+		Series: []series{t.line("p50", classes[0], quantile("p50")), t.line("p99", classes[1], quantile("p99")), t.line("longest", classes[2], longest)}})
+	rates := []series{t.line("granted", classes[0], t.rate(func(b *bucket) int64 { return b.granted }))}
+	add := func(name string, of func(*bucket) int64) {
+		line := t.line(name, classes[len(rates)%len(classes)], t.rate(of))
+		if slices.ContainsFunc(line.Points, func(p []float64) bool { return p[1] > 0 }) {
+			rates = append(rates, line)
+		}
+	}
+	add("refused", func(b *bucket) int64 { return b.refused })
+	add("failed", func(b *bucket) int64 { return b.failed })
+	add("unknown", func(b *bucket) int64 { return b.unknown })
+	v.chart(chart{ID: "throughput", Title: "Throughput over time, per second", About: "Grants, refusals and errors per second.",
+		X: "linear", Y: "linear", XFormat: "time", YFormat: "count", Series: rates})
+	for i := range v.Charts {
+		c := &v.Charts[i]
+		c.XRange = &[2]float64{float64(t.low * t.width), float64((t.high + 1) * t.width)}
+		for i, w := range g.faults {
+			if w.Confirmed && i < 500 {
+				c.Bands = append(c.Bands, item{w.Start, min(w.Last(), g.last), w.Label()})
+			}
+		}
+		for i, s := range c.Series {
+			c.Series[i].Dot = len(s.Points) <= 40
+		}
+		for _, first := range v.Broken {
+			c.Marks = append(c.Marks, item{first.At, string(first.Property)})
+		}
+	}
+	v.Faulty = len(g.faults) > 0
+	var spectra data
+	for _, op := range []string{latency.Acquire, latency.HandOver, latency.Release, latency.Extend} {
+		spectra.chart(v.spectrum(op, g))
+	}
+	v.Spectra = spectra.Charts
+}
+
+// spectrum returns the chart of an operation's percentiles, outside and inside the fault windows.
+func (v *runView) spectrum(op string, g *digest) chart {
+	c := chart{ID: "spectrum-" + op, Title: op, About: "Latency by percentile.", X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
+	outside := ""
+	if v.Faulty {
+		outside = ", outside faults"
+	}
+	add := func(tag, name, class string) {
+		if h := g.spectra[tag]; h != nil {
+			c.Series = append(c.Series, series{Name: name, Cls: class}.through(latency.Spectrum(h)))
+		}
+	}
+	from := "from the call" // which is planned for then in a closed loop
+	if v.Result.Load.Open {
+		from = "from the planned start"
+	}
+	add(op, from+outside, classes[0])
+	add(op+".inside", "inside faults", classes[1])
+	if v.Result.Load.Open {
+		add(op+".service", "from the call"+outside, classes[3]+" dots")
+	}
+	return c
 }

@@ -48,8 +48,7 @@ type commandCount struct {
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: &timeline{width: 1 << 20, buckets: map[int64]*bucket{}}, byCommand: map[string]*commandCount{}}
 	var err error
-	out.faults, err = d.LoadWindows()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if out.faults, err = d.LoadWindows(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	key, at := "", []int64{}

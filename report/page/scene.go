@@ -1,10 +1,7 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,17 +133,3 @@ func JoinScenes(w io.Writer, paths []string) error {
 
 // sceneID names a cell in links and in the data of a page.
 func sceneID(lock, scenario string) string { return lock + "/" + scenario }
-
-// packed returns scenes as the script of a page unpacks them: JSON, compressed, in base64. Many
-// cells tell much the same, so that a suite's page stays small.
-func packed(scenes map[string]json.RawMessage) (string, error) {
-	if len(scenes) == 0 {
-		return "", nil
-	}
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if err := errors.Join(json.NewEncoder(z).Encode(scenes), z.Close()); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
-}

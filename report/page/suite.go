@@ -1,6 +1,11 @@
 package page
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -31,15 +36,10 @@ type suiteView struct {
 type matrixView struct {
 	Class string
 	Heads []report.Question
-	Rows  []matrixRow
+	Rows  [][]matrixCell
 }
 
-type matrixRow struct {
-	Lock  string
-	Cells []matrixCell
-}
-
-// matrixCell is one cell of the matrix; Word is "" if the suite has no such cell.
+// matrixCell is one cell of the matrix. If the suite has no such cell, it has nothing but its lock.
 type matrixCell struct {
 	results.Cell
 	Word        results.Ending
@@ -57,8 +57,13 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 		return err
 	}
 	v := &suiteView{Suite: report.Clean(s)}
-	if v.Scenes, err = packed(scenes); err != nil {
-		return err
+	if len(scenes) > 0 { // many cells tell much the same: compressed they are small
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if err := errors.Join(json.NewEncoder(z).Encode(scenes), z.Close()); err != nil {
+			return err
+		}
+		v.Scenes = base64.StdEncoding.EncodeToString(b.Bytes())
 	}
 	if v.Suite.Environment != nil {
 		v.Facts = environmentFacts(*v.Suite.Environment, nil)
@@ -66,29 +71,23 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 	cells := make([]matrixCell, len(s.Cells))
 	for i, c := range v.Suite.Cells {
 		e := c.Ending()
-		m := matrixCell{Cell: c, Word: e, Class: endingClass(e), Tell: tell(c), Caught: report.Caught(c), Link: linkTo(s.Cells[i], dir, files)}
+		m := matrixCell{Cell: c, Word: e, Class: endingClass(e), Tell: tell(c), Caught: report.Caught(c)}
 		if report.Unexpected(c) {
 			m.Class += " c-differs"
 		}
 		if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
 			m.Scene = "#" + url.PathEscape(id)
 		}
+		if run := s.Cells[i].Run; run != "" && files != "" {
+			rel, err := filepath.Rel(dir, run)
+			if _, there := os.Stat(filepath.Join(run, results.RunFile)); err == nil && there == nil {
+				m.Link = path.Join(filepath.ToSlash(files), filepath.ToSlash(rel), results.ReportFile)
+			}
+		}
 		cells[i] = m
 	}
 	v.arrange(cells)
 	return write(w, report.Headline(s.Verdict)+": suite on "+v.Suite.Server, "suite", v, v.data)
-}
-
-// linkTo returns the path of the page of a cell's run relative to the suite's page.
-func linkTo(c results.Cell, dir, files string) string {
-	if c.Run == "" || files == "" {
-		return ""
-	}
-	rel, err := filepath.Rel(dir, c.Run)
-	if _, there := os.Stat(filepath.Join(c.Run, results.RunFile)); err != nil || there != nil {
-		return ""
-	}
-	return path.Join(filepath.ToSlash(files), filepath.ToSlash(rel), results.ReportFile)
 }
 
 // few is the most locks that a scenario may have to stand in the second table, which is for
@@ -159,12 +158,12 @@ func newMatrixView(class string, heads []report.Question, cells []matrixCell) *m
 		if at < 0 {
 			continue
 		}
-		n := slices.IndexFunc(m.Rows, func(r matrixRow) bool { return r.Lock == c.Lock })
+		n := slices.IndexFunc(m.Rows, func(row []matrixCell) bool { return row[0].Lock == c.Lock })
 		if n < 0 {
 			n = len(m.Rows)
-			m.Rows = append(m.Rows, matrixRow{Lock: c.Lock, Cells: make([]matrixCell, len(heads))})
+			m.Rows = append(m.Rows, slices.Repeat([]matrixCell{{Cell: results.Cell{Lock: c.Lock}}}, len(heads)))
 		}
-		m.Rows[n].Cells[at] = c
+		m.Rows[n][at] = c
 	}
 	return m
 }

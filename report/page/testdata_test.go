@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -88,6 +91,16 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// holds wants some texts on a page.
+func holds(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, want := range texts {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
 // aSuite is a suite with a cell of every mark. Names begin with prefix.
 func aSuite(prefix string) results.Suite {
 	s := results.Suite{Server: prefix + "sim", Seed: 7, Start: time.Unix(1e9, 0), Notes: []string{prefix + "a note"}, Rerun: "lockbench suite " + prefix}
@@ -136,3 +149,5 @@ func aBench(prefix string) results.Bench {
 	b.Knees = []results.Knee{{Lock: "token", Setting: b.Cells[0].Setting, Limit: "acquire.p99 <= 20ms", Rate: f(results.PerSecond, 4000, true)}}
 	return b
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -29,25 +29,6 @@ type bucket struct {
 	acquire                           *hdr.Histogram // nil: none; nanoseconds from the call
 }
 
-// at returns the bucket of an instant. It joins buckets as long as there are more than maxBuckets.
-func (t *timeline) at(when int64) *bucket {
-	n := floorDiv(when, t.width)
-	if len(t.buckets) == 0 {
-		t.low, t.high = n, n
-	}
-	for max(t.high, n)-min(t.low, n) >= maxBuckets {
-		t.double()
-		n = floorDiv(when, t.width)
-	}
-	t.low, t.high = min(t.low, n), max(t.high, n)
-	b := t.buckets[n]
-	if b == nil {
-		b = &bucket{}
-		t.buckets[n] = b
-	}
-	return b
-}
-
 func (t *timeline) double() {
 	t.width *= 2
 	old := t.buckets
@@ -95,12 +76,26 @@ func joinHistograms(a, b *hdr.Histogram) *hdr.Histogram {
 	return a
 }
 
-// take counts an operation in the bucket of its return.
+// take counts an operation in the bucket of its return. It joins buckets as long as there are more
+// than maxBuckets.
 func (t *timeline) take(op *history.Operation) {
 	if op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 		return
 	}
-	b := t.at(op.Return)
+	n := floorDiv(op.Return, t.width)
+	if len(t.buckets) == 0 {
+		t.low, t.high = n, n
+	}
+	for max(t.high, n)-min(t.low, n) >= maxBuckets {
+		t.double()
+		n = floorDiv(op.Return, t.width)
+	}
+	t.low, t.high = min(t.low, n), max(t.high, n)
+	b := t.buckets[n]
+	if b == nil {
+		b = &bucket{}
+		t.buckets[n] = b
+	}
 	switch {
 	case op.Outcome == history.Unknown:
 		b.unknown++

@@ -23,7 +23,8 @@ type window struct {
 	ops   []history.Operation
 	left  int64 // operations of the key that were not kept
 	held  map[string]*inForce
-	other int64 // operations of other keys
+	other int64     // operations of other keys
+	kept  *[2]int64 // what span returns; nil: not known since the last change
 }
 
 // inForce is the state of a client before the window; finish derives from it whether the client
@@ -51,6 +52,7 @@ func (w *window) distance(op *history.Operation) int64 {
 }
 
 func (w *window) take(op *history.Operation) {
+	w.kept = nil
 	if w.key == "" {
 		w.key = op.Key
 	}
@@ -112,7 +114,7 @@ func (w *window) leave(op *history.Operation) {
 // finish returns the operations in order of their calls, with the grants of the holds that were
 // open at the window's start.
 func (w *window) finish() []history.Operation {
-	if len(w.ops) > maxDrawn {
+	if w.kept = nil; len(w.ops) > maxDrawn {
 		w.shrink()
 	}
 	for _, f := range w.held {
@@ -129,11 +131,13 @@ func (w *window) finish() []history.Operation {
 
 // span returns the interval of the window: that of the kept operations that began near enough.
 func (w *window) span() (from, to int64) {
-	from, to = math.MaxInt64, math.MinInt64
-	for i := range w.ops {
-		if w.distance(&w.ops[i]) <= w.reach {
-			from, to = min(from, w.ops[i].Call), max(to, w.ops[i].Return)
+	if w.kept == nil { // it is asked for of each command
+		w.kept = &[2]int64{math.MaxInt64, math.MinInt64}
+		for i := range w.ops {
+			if w.distance(&w.ops[i]) <= w.reach {
+				w.kept[0], w.kept[1] = min(w.kept[0], w.ops[i].Call), max(w.kept[1], w.ops[i].Return)
+			}
 		}
 	}
-	return from, to
+	return w.kept[0], w.kept[1]
 }

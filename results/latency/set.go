@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -29,20 +30,20 @@ type Tag struct {
 // Set is all series of a run that have samples.
 type Set struct {
 	series  map[Tag]*hdr.Histogram
-	faults  spans
+	faults  []span
 	dropped int64
 }
 
 // NewSet makes a set of a run that had these fault windows. An unconfirmed fault may have had no
 // effect, so its samples belong outside.
 func NewSet(windows []history.Window) *Set {
-	var faults spans
+	var faults []span
 	for _, w := range windows {
 		if w.Confirmed {
 			faults = append(faults, span{w.Start, w.Last()})
 		}
 	}
-	return &Set{series: map[Tag]*hdr.Histogram{}, faults: faults.union()}
+	return &Set{series: map[Tag]*hdr.Histogram{}, faults: union(faults)}
 }
 
 // Get returns a series; nil if it has no samples.
@@ -75,7 +76,9 @@ func (s *Set) Dropped() int64 { return s.dropped }
 // Add adds a sample: intended start, call and return of an operation. In a closed loop intended
 // equals call.
 func (s *Set) Add(op string, intended, call, ret int64) {
-	inside := s.faults.meet(min(intended, call), ret)
+	from := min(intended, call)
+	i := sort.Search(len(s.faults), func(i int) bool { return s.faults[i].to >= from })
+	inside := i < len(s.faults) && s.faults[i].from <= ret
 	response := s.record(Tag{op, false, inside}, ret-intended)
 	service := s.record(Tag{op, true, inside}, ret-call)
 	if !response || !service {

@@ -3,17 +3,26 @@ package latency_test
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results/latency"
 )
 
 const ms = int64(time.Millisecond)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func hist(t *testing.T, s *latency.Set, tag latency.Tag) *hdr.Histogram {
 	t.Helper()
@@ -60,7 +69,7 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 // TestOutOfRangeIsCounted: values above 3 s, which redis-benchmark clamps, are recorded, and values
 // out of range are counted.
 func TestOutOfRangeIsCounted(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		value   int64
 		dropped int64
@@ -71,8 +80,7 @@ func TestOutOfRangeIsCounted(t *testing.T) {
 		{"an hour fits", latency.Highest, 0},
 		{"a nanosecond more does not", latency.Highest + 1, 1},
 		{"time does not run backwards", -5, 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set := latency.NewSet(nil)
 			set.Add(latency.Acquire, 100, 100, 100+tt.value)
@@ -94,7 +102,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 		{Start: 0, End: 0, Confirmed: false}, // not confirmed, so it must not cover the run
 		{Start: 900, Confirmed: true},        // never healed
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name           string
 		intended, call int64
 		ret            int64
@@ -108,8 +116,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 		{"spans one", 50, 50, 400, true},
 		{"intended in one, called after it", 290, 305, 310, true},
 		{"in the one that never ends", 5000, 5000, 5001, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set := latency.NewSet(windows)
 			set.Add(latency.Acquire, tt.intended, tt.call, tt.ret)
@@ -132,17 +139,13 @@ func TestLogIsReadByTheReader(t *testing.T) {
 	set.Add(latency.Release, 5000*ms, 5000*ms, 5001*ms)
 	var b bytes.Buffer
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	if err := set.WriteLog(&b, start, start.Add(10*time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, set.WriteLog(&b, start, start.Add(10*time.Second)))
 	type row struct{ count, max int64 }
 	got := map[string]row{}
 	reader := hdr.NewHistogramLogReader(&b)
 	for {
 		h, err := reader.NextIntervalHistogram()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if h == nil {
 			break
 		}
@@ -169,9 +172,7 @@ func TestSpectrumIsInMilliseconds(t *testing.T) {
 		set.Add(latency.Acquire, 0, 0, 250*ms)
 	}
 	var b strings.Builder
-	if err := set.WriteSpectrum(&b, latency.Acquire); err != nil {
-		t.Fatal(err)
-	}
+	must(t, set.WriteSpectrum(&b, latency.Acquire))
 	for _, want := range []string{"Value\tPercentile\tTotalCount\t1/(1-Percentile)", "250.", "Total count    =           10"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -180,5 +181,53 @@ func TestSpectrumIsInMilliseconds(t *testing.T) {
 	b.Reset()
 	if err := set.WriteSpectrum(&b, latency.Extend); err != nil || b.Len() != 0 {
 		t.Errorf("without a sample: %q, %v", b.String(), err)
+	}
+}
+
+// TestLiveIsWithinAnEighth compares the live figures with the sorted samples, of two clients.
+func TestLiveIsWithinAnEighth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(0, latency.Highest), 1, 200).Draw(t, "samples")
+		percent := rapid.Float64Range(1, 100).Draw(t, "percent")
+		a, b := &latency.Live{}, &latency.Live{}
+		for i, v := range all {
+			[]*latency.Live{a, b}[i%2].Record(v)
+		}
+		slices.Sort(all)
+		rank := percent / 100 * float64(len(all)) // the library rounds it
+		low, high := all[max(int(math.Floor(rank)), 1)-1], all[max(int(math.Ceil(rank)), 1)-1]
+		got := latency.Waits(a, b).ValueAtPercentile(percent)
+		if got < low || got > high+high/8+latency.Lowest {
+			t.Fatalf("%g %% of %v: %v, want %v to %v, at most an eighth more", percent, all, got, low, high)
+		}
+	})
+	r := &latency.Live{}
+	r.Record(-10) // a clock that ran backwards
+	if got := latency.Waits(r).ValueAtPercentile(100); got > latency.Lowest {
+		t.Errorf("of a negative sample: %v", got)
+	}
+}
+
+// TestSpectrumEndsBeforeTheLastTen: ten samples lie above each percentile that is drawn, and
+// nothing is drawn that ends below the median.
+func TestSpectrumEndsBeforeTheLastTen(t *testing.T) {
+	for _, row := range []struct {
+		samples int
+		least   int
+		most    float64 // 1/(1-p) of the last point
+	}{{0, 0, 0}, {19, 0, 0}, {20, 2, 2}, {1000, 10, 100}} {
+		h := hdr.New(latency.Lowest, latency.Highest, 2)
+		for i := range row.samples {
+			must(t, h.RecordValue(int64(i+1)*1e6))
+		}
+		points := latency.Spectrum(h)
+		if len(points) < row.least || row.least == 0 && len(points) > 0 {
+			t.Errorf("%d samples: %d points, want %d", row.samples, len(points), row.least)
+		}
+		for _, p := range points {
+			if p[0] > row.most {
+				t.Errorf("%d samples: a point at %.1f, want at most %.1f", row.samples, p[0], row.most)
+			}
+		}
 	}
 }

@@ -27,14 +27,14 @@ func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTr
 // SplitWait splits the waiting for exclusive locks. lease ends a hold never released; 0: never. A
 // history does not have lag, the generator's part.
 func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
-	held, flights := holdsByKey(ops, lease), map[string]spans{} // when each client had a command under way
+	held, flights := holdsByKey(ops, lease), map[string][]span{} // when each client had a command under way
 	for _, c := range commands {
 		if c.Replied > 0 {
 			flights[c.Client] = append(flights[c.Client], span{c.Sent, c.Replied})
 		}
 	}
 	for client, all := range flights {
-		flights[client] = all.union()
+		flights[client] = union(all)
 	}
 	w := Wait{GeneratorLag: lag}
 	for i := range ops {
@@ -44,8 +44,14 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 		}
 		w.Acquires++
 		free := held[op.Key].freeFor(op.Client, span{op.Call, op.Return})
-		idle := free.length()
-		flying := flights[op.Client].common(free)
+		idle, flying, theirs := int64(0), int64(0), flights[op.Client]
+		for _, f := range free {
+			idle += f.to - f.from
+			n := sort.Search(len(theirs), func(n int) bool { return theirs[n].to >= f.from })
+			for ; n < len(theirs) && theirs[n].from < f.to; n++ {
+				flying += min(theirs[n].to, f.to) - max(theirs[n].from, f.from)
+			}
+		}
 		w.BehindHolder += op.Return - op.Call - idle
 		w.RoundTrips += flying
 		w.RetrySleep += idle - flying
@@ -105,6 +111,12 @@ type holdings struct {
 // holdsByKey returns the holds by key: from the return of a grant to that of its release, at most a
 // lease after the last grant or extend.
 func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
+	expiry := func(at int64) int64 {
+		if lease == 0 {
+			return math.MaxInt64
+		}
+		return at + lease
+	}
 	byActor := map[[2]string][]*history.Operation{}
 	for i := range ops {
 		switch op := &ops[i]; op.Op {
@@ -116,8 +128,17 @@ func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 	out := map[string]holdings{}
 	for actor, theirs := range byActor {
 		slices.SortFunc(theirs, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
-		h := out[actor[0]]
-		h.holds = append(h.holds, holdsOf(actor[1], theirs, lease)...)
+		h, open := out[actor[0]], false
+		for _, op := range theirs {
+			switch last := len(h.holds) - 1; {
+			case op.Granted():
+				h.holds, open = append(h.holds, hold{actor[1], span{op.Return, expiry(op.Return)}}), true
+			case open && op.Op == history.Extend && op.Outcome == history.OK:
+				h.holds[last].to = expiry(op.Return)
+			case open && op.Op == history.Release:
+				h.holds[last].to, open = min(h.holds[last].to, op.Return), false
+			}
+		}
 		out[actor[0]] = h
 	}
 	for key, h := range out {
@@ -132,32 +153,8 @@ func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 	return out
 }
 
-func holdsOf(client string, ops []*history.Operation, lease int64) []hold {
-	expiry := func(at int64) int64 {
-		if lease == 0 {
-			return math.MaxInt64
-		}
-		return at + lease
-	}
-	var out []hold
-	open := false
-	for _, op := range ops {
-		switch {
-		case op.Granted():
-			out, open = append(out, hold{client, span{op.Return, expiry(op.Return)}}), true
-		case open && op.Op == history.Extend && op.Outcome == history.OK:
-			out[len(out)-1].to = expiry(op.Return)
-		case open && op.Op == history.Release:
-			last := &out[len(out)-1]
-			last.to, open = min(last.to, op.Return), false
-		}
-	}
-	return out
-}
-
 // freeFor returns the parts of an interval in which no other client held the key.
-func (h holdings) freeFor(client string, in span) spans {
-	var free spans
+func (h holdings) freeFor(client string, in span) (free []span) {
 	at := in.from
 	first := sort.Search(len(h.reach), func(i int) bool { return h.reach[i] >= in.from })
 	for _, one := range h.holds[first:] {
@@ -178,32 +175,12 @@ func (h holdings) freeFor(client string, in span) spans {
 	return free
 }
 
-func (all spans) length() (n int64) {
-	for _, s := range all {
-		n += s.to - s.from
-	}
-	return n
-}
-
-// common returns the length of the intersection of two unions; other is short.
-func (all spans) common(other spans) (n int64) {
-	for _, o := range other {
-		i := sort.Search(len(all), func(i int) bool { return all[i].to >= o.from })
-		for ; i < len(all) && all[i].from < o.to; i++ {
-			n += min(all[i].to, o.to) - max(all[i].from, o.from)
-		}
-	}
-	return n
-}
-
-// spans is a union of closed intervals: disjoint, ascending.
-type spans []span
-
+// span is a closed interval.
 type span struct{ from, to int64 }
 
-func (all spans) union() spans {
+// union joins intervals: the result is disjoint and ascending.
+func union(all []span) (out []span) {
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	var out spans
 	for _, s := range all {
 		if n := len(out); n > 0 && s.from <= out[n-1].to {
 			out[n-1].to = max(out[n-1].to, s.to)
@@ -212,10 +189,4 @@ func (all spans) union() spans {
 		out = append(out, s)
 	}
 	return out
-}
-
-// meet reports whether a closed interval overlaps one of them.
-func (all spans) meet(from, to int64) bool {
-	i := sort.Search(len(all), func(i int) bool { return all[i].to >= from })
-	return i < len(all) && all[i].from <= to
 }

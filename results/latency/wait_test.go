@@ -15,7 +15,7 @@ func op(client string, what history.Op, call, ret int64) history.Operation {
 
 func TestSplitWait(t *testing.T) {
 	// "+ 10" is the first client's own acquire, whose command is not listed.
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		ops      []history.Operation
 		commands []history.Command
@@ -43,8 +43,7 @@ func TestSplitWait(t *testing.T) {
 		{"nothing was granted",
 			[]history.Operation{{Client: "c1", Op: history.Acquire, Key: "job", Call: 1, Return: 9, Outcome: history.Busy}}, nil, 300,
 			latency.Wait{}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.GeneratorLag = 7
 			if got := latency.SplitWait(tt.ops, tt.commands, tt.lease, 7); got != tt.want {
@@ -81,7 +80,7 @@ func TestSplitWaitAddsUp(t *testing.T) {
 }
 
 func TestHandOvers(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		ops  []history.Operation
 		want []int64 // milliseconds
@@ -92,8 +91,7 @@ func TestHandOvers(t *testing.T) {
 		{"back to oneself", []history.Operation{op("c1", history.Release, 500, 510), op("c1", history.Acquire, 520, 700)}, nil},
 		{"only the next grant counts", []history.Operation{op("c1", history.Release, 500, 510), op("c1", history.Acquire, 520, 600),
 			op("c2", history.Acquire, 100, 700)}, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for i := range tt.ops { // the table is in milliseconds, so that the histogram's precision is enough
 				tt.ops[i].Call *= ms
