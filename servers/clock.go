@@ -59,8 +59,8 @@ func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) (at time.Ti
 	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
 }
 
-// shiftClock writes a new shift for the server's clock, confirms it with TIME, and returns the
-// instant from which it counts.
+// shiftClock writes a new shift for the server's clock, waits until TIME agrees with it within a
+// round trip, and returns the instant from which it counts.
 func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) (at time.Time, err error) {
 	n, err := f.byNumber(i)
 	if err == nil && n.clockPath() == "" {
@@ -76,28 +76,22 @@ func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Tim
 			return fmt.Errorf("set the clock of %s: %w", n.name, err)
 		}
 		n.clock = s
-		return n.confirmClock(ctx)
+		a, err := newAdmin(ctx, n.dial)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		var before, shown time.Time
+		err = poll(ctx, "show the new time", func() (_ bool, err error) {
+			before = time.Now().Round(0)
+			shown, err = a.Time(ctx).Result()
+			low, high := s.at(before).Add(-clockSlack), s.at(time.Now().Round(0)).Add(clockSlack)
+			return !shown.Before(low) && !shown.After(high), err
+		})
+		if err != nil {
+			return fmt.Errorf("set the clock of %s: it shows %s from the machine's: %w", n.name, shown.Sub(before), err)
+		}
+		return nil
 	}, running)
 	return at, err
-}
-
-// confirmClock waits until the server's clock agrees with its setting, within a round trip.
-func (n *node) confirmClock(ctx context.Context) error {
-	a, err := newAdmin(ctx, n.dial)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	var before, shown, after time.Time
-	err = poll(ctx, "show the new time", func() (_ bool, err error) {
-		before = time.Now().Round(0)
-		shown, err = a.Time(ctx).Result()
-		after = time.Now().Round(0)
-		low, high := n.clock.at(before).Add(-clockSlack), n.clock.at(after).Add(clockSlack)
-		return !shown.Before(low) && !shown.After(high), err
-	})
-	if err != nil {
-		return fmt.Errorf("set the clock of %s: it shows %s from the machine's: %w", n.name, shown.Sub(before), err)
-	}
-	return nil
 }

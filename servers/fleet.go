@@ -31,17 +31,20 @@ type fleet struct {
 
 var _ Deployment = (*fleet)(nil)
 
-// maker makes machine i of a deployment: a server, or with a number after the servers' a sentinel.
-// known is the address by which the others know it, and of a sentinel that of the first primary; ""
-// in a topology without sentinels.
-type maker func(i int, known string) (machine, error)
-
 // launch makes the machines of a deployment, starts all concurrently and forms the topology. It
 // closes everything if that fails.
-func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine maker) (_ Deployment, err error) {
+//
+// newMachine makes machine i: a server, or with a number after the servers' a sentinel. known is
+// the address by which the others know it, and of a sentinel that of the first primary; "" in a
+// topology without sentinels.
+func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine func(i int, known string) (machine, error)) (_ Deployment, err error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	if err = f.makeMachines(newMachine); err == nil {
-		f.beginLogs()
+		if spec.Log && f.sentinels == nil { // with sentinels, they begin when the replicas have copied the primary
+			for _, n := range f.nodes[:spec.Topology.Primaries(len(f.nodes))] {
+				f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
+			}
+		}
 		err = f.each(func(n *node) error { return n.up(ctx) })
 	}
 	if err == nil {
@@ -60,7 +63,7 @@ func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine make
 	return f, nil
 }
 
-func (f *fleet) makeMachines(newMachine maker) error {
+func (f *fleet) makeMachines(newMachine func(i int, known string) (machine, error)) error {
 	if f.spec.Topology == impls.Sentinel {
 		f.sentinels = &Sentinels{fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
 	}
@@ -199,11 +202,21 @@ func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 // cancelled run.
 func (f *fleet) Close() error {
 	f.closing.Do(func() {
-		var err error
-		if f.sentinels != nil {
-			err = f.sentinels.close()
+		var errs []error
+		if s := f.sentinels; s != nil {
+			if s.stop != nil {
+				s.stop()
+			}
+			s.looks.Wait()
+			for _, n := range s.nodes {
+				n.state = closed
+				errs = append(errs, n.close())
+			}
+			for _, b := range s.barriers {
+				errs = append(errs, b.close())
+			}
 		}
-		f.closeErr = errors.Join(err, f.each(func(n *node) error {
+		f.closeErr = errors.Join(errors.Join(errs...), f.each(func(n *node) error {
 			n.state = closed
 			return n.close()
 		}), f.workspace.Close())

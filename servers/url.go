@@ -154,6 +154,32 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	return d, nil
 }
 
+// refuser refuses every server fault, for deployments that lockbench does not control.
+type refuser struct{ why string }
+
+func (r refuser) refuse(what string) error { return fmt.Errorf("%s: %s: %w", what, r.why, ErrRefused) }
+
+func (r refuser) Kill(context.Context, int) error                 { return r.refuse("kill") }
+func (r refuser) Restart(context.Context, int) error              { return r.refuse("restart") }
+func (r refuser) Pause(context.Context, int) error                { return r.refuse("pause") }
+func (r refuser) Resume(context.Context, int) error               { return r.refuse("resume") }
+func (r refuser) Promote(context.Context, int) error              { return r.refuse("promote") }
+func (r refuser) SetReplication(context.Context, int, bool) error { return r.refuse("set replication") }
+func (r refuser) JumpClock(context.Context, int, time.Duration) (at time.Time, err error) {
+	return at, r.refuse("jump clock")
+}
+func (r refuser) DriftClock(context.Context, int, float64) (at time.Time, err error) {
+	return at, r.refuse("drift clock")
+}
+func (r refuser) SetClockRight(context.Context, int) (was time.Duration, at time.Time, err error) {
+	return was, at, r.refuse("set clock right")
+}
+func (refuser) Sentinels() *Sentinels { return nil }
+func (refuser) Log() *Log             { return nil }
+func (r refuser) EvictKeys(context.Context, int, ...string) ([]Eviction, error) {
+	return nil, r.refuse("evict keys")
+}
+
 type wrongAddresses struct{}
 
 func (wrongAddresses) Error() string { return "wrong number of Redis URLs" }
@@ -313,33 +339,28 @@ func (t target) dial(ctx context.Context) (net.Conn, error) {
 	}
 	deadline, _ := ctx.Deadline()
 	err = conn.SetDeadline(deadline)
-	user, password := t.login()
-	switch {
-	case err != nil || password == "":
+	var greeting [][]string
+	switch user, password := t.login(); {
+	case password == "":
 	case user == "":
-		err = exchange(conn, "AUTH", password)
+		greeting = append(greeting, []string{"AUTH", password})
 	default:
-		err = exchange(conn, "AUTH", user, password)
+		greeting = append(greeting, []string{"AUTH", user, password})
 	}
-	if err == nil && t.database != 0 {
-		err = exchange(conn, "SELECT", strconv.Itoa(t.database))
+	if t.database != 0 {
+		greeting = append(greeting, []string{"SELECT", strconv.Itoa(t.database)})
+	}
+	for i := 0; i < len(greeting) && err == nil; i++ {
+		var line string
+		if line, err = resp.Ask(conn, greeting[i]...); err != nil {
+			err = fmt.Errorf("%s: %w", greeting[i][0], err)
+		} else if !strings.HasPrefix(line, "+OK") { // the rest of an error reply may repeat arguments
+			code, _, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
+			err = fmt.Errorf("%s refused by the server (%s)", greeting[i][0], code)
+		}
 	}
 	if err = errors.Join(err, conn.SetDeadline(time.Time{})); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
-}
-
-// exchange sends a command, whose reply must be OK. Of an error reply only the first word is shown:
-// the rest may repeat arguments.
-func exchange(conn net.Conn, words ...string) error {
-	line, err := resp.Ask(conn, words...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", words[0], err)
-	}
-	if !strings.HasPrefix(line, "+OK") {
-		code, _, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
-		return fmt.Errorf("%s refused by the server (%s)", words[0], code)
-	}
-	return nil
 }
