@@ -159,7 +159,18 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	}
 	f.window = history.Window{Fault: s.Fault, Start: d.cfg.World.Now(), Moment: where, Does: f.kind.Does}
 	f.window.Client, f.window.Node = f.target()
-	if !d.add(f) {
+	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
+	same := func(other *Fault) bool {    // the same effect on the same target
+		return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
+	}
+	d.mu.Lock()
+	needless := f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] ||
+		f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, same)
+	if !needless {
+		d.faults = append(d.faults, f)
+	}
+	d.mu.Unlock()
+	if needless {
 		return nil
 	}
 	if d.cfg.Began != nil {
@@ -168,33 +179,14 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	if f.kind.In == InClient && f.kind.Does.Any(history.Kills) {
 		d.Left(s.Client)
 	}
-	e, err := f.kind.do(ctx, actionAt{d.cfg.World, d, f})
+	undo, err := f.kind.do(ctx, actionAt{d.cfg.World, d, f})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f.undo, f.err = e.undo, err
-	f.window.Confirmed, f.window.Note = err == nil, e.note
+	f.undo, f.err, f.window.Confirmed = undo, err, err == nil
 	if err != nil {
 		f.window.Note = err.Error()
 	}
 	return f
-}
-
-// add registers a fault; it returns false if the fault must not be applied.
-func (d *Director) add(f *Fault) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] {
-		return false
-	}
-	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
-	same := func(other *Fault) bool {    // the same effect on the same target
-		return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
-	}
-	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, same) {
-		return false
-	}
-	d.faults = append(d.faults, f)
-	return true
 }
 
 // target returns the client that the fault affects, "" for none, and the node, from 0; -1 for none,
