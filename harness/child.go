@@ -152,7 +152,7 @@ func (b childBody) Crash(ctx context.Context) error {
 }
 
 // throughChild makes the variant open handles in the client's child, if it has one.
-func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject.Gate, v impls.Variant) impls.Variant {
+func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject.Goroutine, v impls.Variant) impls.Variant {
 	if index >= len(d.children) {
 		return v
 	}
@@ -174,7 +174,7 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 type childLock struct {
 	impls.Lock
 	child    *child
-	gate     *inject.Gate
+	gate     *inject.Goroutine
 	env      impls.Env
 	timeline func() int64
 }

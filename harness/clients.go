@@ -94,7 +94,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 		both = childBody{body, d.children[index].Child}
 	}
 	d.world.Enlist(index+1, both)
-	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
+	wire := &inject.Wire{Gate: body, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
 		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: uint64(index+1) << 32, Dial: d.dialer(index), Node: d.servers.recorded,
 		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
@@ -107,7 +107,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 		At: d.moments(index, body),
 	}
 	setup := d.setup(index)
-	setup.Variant = d.throughChild(ctx, index, body.Gate, setup.Variant)
+	setup.Variant = d.throughChild(ctx, index, body, setup.Variant)
 	client, closeClient := workloads.Connect(access, setup)
 	client.Relay = d.relay
 	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.OpenLoop().Starts(index)
@@ -115,7 +115,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 		client.Scope = body.Scope
 	}
 	return &goroutineClient{client, func() error {
-		if err := closeClient(); body.Gate.Pass() == nil {
+		if err := closeClient(); body.Pass() == nil {
 			return err
 		}
 		return nil // the errors of a dead client mean nothing

@@ -37,19 +37,20 @@ func (c *connection) end() {
 		close(c.gone)
 		_ = c.client.Close() // unblocks the goroutines that read or write
 		_ = c.node.Close()
-		c.link.leave(c)
+		c.link.mu.Lock()
+		defer c.link.mu.Unlock()
+		delete(c.link.connections, c)
 	})
-}
-
-type framer[F any] interface {
-	Feed(p []byte)
-	Next() (F, bool)
-	Rest() []byte
 }
 
 // carry forwards what comes from one side, frame by frame, until either side ends. pass queues a
 // frame, and returns false if the connection must end.
-func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*direction, F) bool) {
+func carry[F any](d *direction, from net.Conn, in interface {
+	Feed(p []byte)
+	Next() (F, bool)
+	Rest() []byte
+}, pass func(*direction, F) bool,
+) {
 	defer d.end()
 	buf := make([]byte, readBuffer)
 	for {

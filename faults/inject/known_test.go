@@ -19,7 +19,7 @@ import (
 func recorded(t *testing.T, requests [][]byte) []history.Command {
 	t.Helper()
 	var all []history.Command
-	w := &Wire{Gate: newSolo().Gate, Client: 1, Timeline: func() int64 { return 1 }, Node: func(string) int { return 0 },
+	w := &Wire{Gate: newSolo().Goroutine, Client: 1, Timeline: func() int64 { return 1 }, Node: func(string) int { return 0 },
 		Done:  func(c history.Command) { c.Args = slices.Clone(c.Args); all = append(all, c) },
 		Names: map[string]string{strings.Repeat("a", 40): "known.lua"},
 		Dial:  func(context.Context, string, string) (net.Conn, error) { return canned{reply: ":1\r\n"}, nil }}
@@ -88,7 +88,7 @@ func TestARequestLikeAnotherIsRecordedAsIfItWereTheFirst(t *testing.T) {
 
 // TestARequestLikeAnotherAllocatesItsTokenAlone: the strings of what repeats are shared.
 func TestARequestLikeAnotherAllocatesItsTokenAlone(t *testing.T) {
-	w := &Wire{Gate: newSolo().Gate, Client: 1, Timeline: func() int64 { return 1 }, Node: func(string) int { return 0 }, Done: func(history.Command) {},
+	w := &Wire{Gate: newSolo().Goroutine, Client: 1, Timeline: func() int64 { return 1 }, Node: func(string) int { return 0 }, Done: func(history.Command) {},
 		Dial: func(context.Context, string, string) (net.Conn, error) { return canned{reply: "+OK\r\n"}, nil }}
 	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
 	if err != nil {

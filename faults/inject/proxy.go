@@ -187,7 +187,13 @@ func (l *Link) serve(client net.Conn) {
 		}
 	}
 	c := &connection{link: l, client: client, node: node, gone: make(chan struct{})}
-	if !l.enter(c) {
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.connections[c] = struct{}{}
+	}
+	l.mu.Unlock()
+	if closed {
 		c.end()
 		return
 	}
@@ -195,21 +201,6 @@ func (l *Link) serve(client net.Conn) {
 		carry(&direction{connection: c, to: client}, node, &resp.Replies{}, (*direction).reply)
 	})
 	carry(&direction{connection: c, to: node}, client, &resp.Requests{}, (*direction).request)
-}
-
-func (l *Link) enter(c *connection) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.connections[c] = struct{}{}
-	}
-	return !l.closed
-}
-
-func (l *Link) leave(c *connection) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.connections, c)
 }
 
 func (l *Link) present() []*connection {

@@ -22,7 +22,7 @@ func (c canned) Read(p []byte) (int, error)  { return copy(p, c.reply), nil }
 func BenchmarkWire(b *testing.B) {
 	s := newSolo()
 	rec := new(history.Recorder).Client("c1")
-	w := &Wire{Gate: s.Gate, Client: 1, Done: rec.AddCommand, Timeline: s.now,
+	w := &Wire{Gate: s.Goroutine, Client: 1, Done: rec.AddCommand, Timeline: s.now,
 		Dial: func(context.Context, string, string) (net.Conn, error) { return canned{reply: "+OK\r\n"}, nil }, Node: func(string) int { return 0 }}
 	c, err := w.Open(b.Context(), "tcp", "127.0.0.1:1")
 	if err != nil {

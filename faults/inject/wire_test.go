@@ -82,7 +82,7 @@ func (s *solo) watch(e faults.Event) error {
 func openWire(t *testing.T, s *solo, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, *[]history.Command) {
 	t.Helper()
 	var seen []history.Command
-	w := &Wire{Gate: s.Gate, Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
+	w := &Wire{Gate: s.Goroutine, Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
 		Plan: s.Plan(), Watch: s.watch,
 		Timeline: s.now, Dial: dial, Node: func(string) int { return 3 }}
 	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
@@ -210,7 +210,7 @@ func TestWireAsksForSources(t *testing.T) {
 	}
 	for _, row := range rows {
 		near, far := net.Pipe()
-		w := &Wire{Gate: newGate(), Client: 1, Done: func(history.Command) {}, Timeline: func() int64 { return 0 }, Scripts: new(Scripts),
+		w := &Wire{Gate: NewGoroutine(), Client: 1, Done: func(history.Command) {}, Timeline: func() int64 { return 0 }, Scripts: new(Scripts),
 			Dial: func(context.Context, string, string) (net.Conn, error) { return near, nil }, Node: func(string) int { return row.node }}
 		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
 		if err != nil {
@@ -238,7 +238,7 @@ func TestWireTellsOfScripts(t *testing.T) {
 		dial, _ := scriptedServer(t, ":1\r\n", ":1\r\n", ":1\r\n")
 		var seen []history.Command
 		var told []history.Script
-		w := &Wire{Gate: newGate(), Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
+		w := &Wire{Gate: NewGoroutine(), Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
 			Timeline: func() int64 { return 0 }, Dial: dial, Node: func(string) int { return 0 }, First: 1 << 32,
 			Source: func(s history.Script) { told = append(told, s) }}
 		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
