@@ -137,7 +137,22 @@ func (b *bench) all(ctx context.Context) error {
 	first := b.Config
 	for round := 1; ; round++ {
 		b.of = round * of
-		b.takeAll(ctx, turns[b.of-of:b.of])
+		for _, t := range turns[b.of-of : b.of] {
+			if b.over(ctx) {
+				break
+			}
+			if b.hopeless(t) {
+				continue
+			}
+			taken := b.take(ctx, t)
+			if errors.Is(taken.Err, context.Canceled) && b.over(ctx) {
+				break // the turn that was under way when the bench was stopped
+			}
+			if taken.Err != nil && b.Failed != nil {
+				b.Failed(b.Locks[t.Lock].Name, taken.Err)
+			}
+			b.taken = append(b.taken, taken)
+		}
 		if b.over(ctx) || round == mostRounds || b.Enough == nil || b.Enough(b.result()) {
 			return ctx.Err()
 		}
@@ -147,25 +162,6 @@ func (b *bench) all(ctx context.Context) error {
 
 // mostRounds is how often all repetitions are run at most.
 const mostRounds = 3
-
-func (b *bench) takeAll(ctx context.Context, turns []turn) {
-	for _, t := range turns {
-		if b.over(ctx) {
-			return
-		}
-		if b.hopeless(t) {
-			continue
-		}
-		taken := b.take(ctx, t)
-		if errors.Is(taken.Err, context.Canceled) && b.over(ctx) {
-			return // the turn that was under way when the bench was stopped
-		}
-		if taken.Err != nil && b.Failed != nil {
-			b.Failed(b.Locks[t.Lock].Name, taken.Err)
-		}
-		b.taken = append(b.taken, taken)
-	}
-}
 
 // turnGrace is for how long the turn that is under way goes on after Stop was closed.
 const turnGrace = 2 * time.Second
@@ -274,13 +270,11 @@ func (b *bench) workload(s results.BenchSetting) string {
 type meter struct {
 	held  *reused
 	ctx   context.Context // of the bench: the harness's callback has none
-	marks [2]mark
-	seen  int
-}
-
-type mark struct {
-	process, server time.Duration
-	bytes           int64
+	marks [2]struct {
+		process, server time.Duration
+		bytes           int64
+	}
+	seen int
 }
 
 // mark is called twice, from one goroutine.
@@ -289,8 +283,8 @@ func (m *meter) mark(bool) {
 	if k == nil || m.seen == len(m.marks) {
 		return
 	}
-	used := subprocess.UsedCPU()
-	m.marks[m.seen] = mark{process: used, bytes: m.held.bytes.Load(), server: k.cpu(m.ctx)}
+	at := &m.marks[m.seen]
+	at.process, at.bytes, at.server = subprocess.UsedCPU(), m.held.bytes.Load(), k.cpu(m.ctx)
 	m.seen++
 }
 

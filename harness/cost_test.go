@@ -180,9 +180,9 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"
-		m := d.join(b.Context(), i)
-		s.run = append(s.run, func(ctx context.Context) error { return d.runClient(ctx, hot, m) })
-		s.closes = append(s.closes, m.close)
+		c, end := d.join(b.Context(), i)
+		s.run = append(s.run, func(ctx context.Context) error { return d.runClient(ctx, hot, c) })
+		s.closes = append(s.closes, end)
 	}
 	return s
 }

@@ -30,9 +30,6 @@ func (c Command) prefix() string {
 	return placeholder.ReplaceAllLiteralString(c.Launch, c.Host)
 }
 
-// remote reports whether signals must be sent through the launcher.
-func (c Command) remote() bool { return strings.TrimSpace(c.Launch) != "" }
-
 // shell returns the local command line of a shell where the child runs. It reads commands from
 // standard input, so that no launcher passes on quotes.
 func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() + " sh") }
@@ -40,14 +37,4 @@ func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() 
 // opening returns what that shell reads: it prints its process id and becomes the child.
 func (c Command) opening() string {
 	return fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c %s`+"\n", "'"+strings.ReplaceAll(c.Exec, "'", `'\''`)+"'")
-}
-
-// signalling returns what a shell reads to signal the child's process group, or else the child.
-// After STOP it fails unless the child is seen stopped.
-func signalling(pid int64, signal string) string {
-	script := fmt.Sprintf("kill -%s -%d 2>/dev/null || kill -%s %d || exit 1\n", signal, pid, signal, pid)
-	if signal == "STOP" {
-		script += fmt.Sprintf("n=0; while [ $n -lt 500 ]; do grep -q '^[^)]*) T' /proc/%d/stat && exit 0; n=$((n+1)); done; exit 1\n", pid)
-	}
-	return script
 }
