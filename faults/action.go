@@ -19,8 +19,6 @@ type actionAt struct {
 	fault    *Fault
 }
 
-func (at actionAt) lease() time.Duration { return at.director.cfg.Lease }
-
 // note records what was measured.
 func (at actionAt) note(format string, args ...any) {
 	at.director.mu.Lock()
@@ -42,7 +40,7 @@ func (at actionAt) did(node int, effects ...history.Effect) {
 	}
 }
 
-func (at actionAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
+func (at actionAt) by() time.Duration { return at.fault.By.Of(at.director.cfg.Lease) }
 
 // one returns the node that the fault affects, from 0.
 func (at actionAt) one() int { return max(at.fault.Node, 1) - 1 }

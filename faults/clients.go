@@ -78,7 +78,7 @@ const sharedOwner = "thread-1"
 // moment, it lengthens that one section by For.
 func slowWork(ctx context.Context, at actionAt) (Undo, error) {
 	if at.fault.When.Form() == AtStart {
-		work := at.fault.For.Of(at.lease())
+		work := at.fault.For.Of(at.director.cfg.Lease)
 		at.director.standing[at.fault.Client-1].Work = work
 		at.note("work of %v", work)
 		return nil, nil

@@ -25,11 +25,6 @@ const (
 	anyWrite     = "*w"
 )
 
-// operations lists the operations that Trigger.Request and Trigger.Reply may name.
-func operations() []string {
-	return []string{string(inAcquire), string(inExtend), string(inUse), string(inRelease), anyOperation}
-}
-
 // Stage is how far a request or reply has come.
 type Stage uint8
 

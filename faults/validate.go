@@ -173,8 +173,9 @@ func validatePattern(bad Problems, path, text string) {
 		return
 	}
 	op, command, both := strings.Cut(text, " ")
-	if !slices.Contains(operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, foreign.List(operations()))
+	known := []string{string(inAcquire), string(inExtend), string(inUse), string(inRelease), anyOperation}
+	if !slices.Contains(known, op) {
+		bad(path, "unknown operation %q; known are %s", op, foreign.List(known))
 	}
 	if both && !commandForm.MatchString(command) {
 		bad(path, "%q: after the operation comes one command, or *w for all that write", command)

@@ -223,11 +223,11 @@ func (e Experiment) validateSubject() error {
 	switch {
 	case e.Subject.Exec == "":
 		return nil
-	case e.topology() == impls.Cluster && !e.Subject.About.KnowsClusters():
+	case e.topology() == impls.Cluster && !e.Subject.About.Has(subject.CanCluster):
 		return fmt.Errorf("%s: %w: the child has no client of a cluster; one that has says so: \"can\": [\"cluster\"]", e.Scenario.Name, ErrNotApplicable)
 	case e.has(does(history.SkewsClient)) && e.As != Processes:
 		return fmt.Errorf("%s: %w: the clock of a child is its machine's", e.Scenario.Name, ErrNotApplicable)
-	case e.has(does(history.CancelsCall)) && !e.Subject.About.CanCancel():
+	case e.has(does(history.CancelsCall)) && !e.Subject.About.Has(subject.CanCancel):
 		return fmt.Errorf("%s: %w: the child cannot cancel an acquire", e.Scenario.Name, ErrNotApplicable)
 	}
 	return nil

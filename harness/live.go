@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/subject"
 )
 
 // Live lets a search run schedules with real children and servers (package search). Each has its
@@ -127,12 +128,12 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	}
 }
 
-// LiveFaults returns those of the faults that a search can place with children.
-func LiveFaults(names []string, canCancel bool) []string {
+// LiveFaults returns those of the faults that a search can place with such children.
+func LiveFaults(names []string, child subject.Description) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		kind, _ := faults.FindKind(name)
 		switch {
-		case kind.Does.Any(history.SkewsClient), kind.Does.Any(history.CancelsCall) && !canCancel:
+		case kind.Does.Any(history.SkewsClient), kind.Does.Any(history.CancelsCall) && !child.Has(subject.CanCancel):
 			return true
 		}
 		return kind.On != faults.OneClient && (kind.Harms || !kind.OnNode())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/subject"
 )
 
 // With sentinels, clients have the sentinels' addresses, which tell them that of the primary. In
@@ -51,7 +52,7 @@ func (c toldOf) RemoteAddr() net.Addr { return c.addr }
 func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels bool) {
 	from, to := 0, nodes
 	if d.servers.lock.Sentinels() != nil {
-		sentinels = d.Subject.About.KnowsSentinels()
+		sentinels = d.Subject.About.Has(subject.CanSentinel)
 		if from, to = d.servers.lock.Len(), d.servers.links()-1; !sentinels {
 			from, to = to, to+1
 		}

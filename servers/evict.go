@@ -110,7 +110,7 @@ func evict(ctx context.Context, conn *redis.Conn, listener *redis.Client, keys [
 	if fillers > 0 {
 		names := make([]string, fillers) // some of them are left
 		for i := range names {
-			names[i] = filler(i)
+			names[i] = fillerPrefix + strconv.Itoa(i)
 		}
 		err = errors.Join(err, conn.Del(ctx, names...).Err())
 	}
@@ -142,7 +142,7 @@ func fillMemory(ctx context.Context, conn *redis.Conn, keys []string) (fillers i
 		there := map[*redis.IntCmd]string{} // after each filler: the server evicts before it runs the next command
 		_, err := conn.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for range fillerBatch {
-				p.Set(ctx, filler(fillers), filling, 0)
+				p.Set(ctx, fillerPrefix+strconv.Itoa(fillers), filling, 0)
 				fillers++
 				for _, key := range keys {
 					there[p.Exists(ctx, key)] = key
@@ -161,5 +161,3 @@ func fillMemory(ctx context.Context, conn *redis.Conn, keys []string) (fillers i
 	}
 	return fillers, nil
 }
-
-func filler(i int) string { return fillerPrefix + strconv.Itoa(i) }

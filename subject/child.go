@@ -89,7 +89,9 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", command, ErrGone, err)
 	}
-	if _, err = io.WriteString(c.local, command.opening()); err == nil {
+	// the shell prints its process id and becomes the child
+	opening := fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c '%s'`+"\n", strings.ReplaceAll(command.Exec, "'", `'\''`))
+	if _, err = io.WriteString(c.local, opening); err == nil {
 		select {
 		case err = <-hello:
 		case <-time.After(c.patience):
@@ -258,7 +260,7 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 			return Reply{}, cmp.Or(c.explain(), fmt.Errorf("%s %s: %w", q.Op, q.Key, impls.ErrCrashed))
 		case <-done:
 			done = nil
-			if q.Op == opAcquire && c.about.CanCancel() {
+			if q.Op == opAcquire && c.about.Has(CanCancel) {
 				// if the child is gone, the select above sees it
 				_ = c.local.Send(Request{ID: c.calls.Number(), Op: opCancel, Key: q.Key, Of: q.ID})
 			}

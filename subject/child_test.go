@@ -137,7 +137,7 @@ func TestChildOfAGoLock(t *testing.T) {
 	child := start(t, self())
 	v, _ := child.About().Variant()
 	want := impls.Traits{Extends: true, UniqueToken: true, Fenced: true, NotifiesLoss: true, Wakeups: true}
-	if v.Kind != history.Mutex || v.Traits != want || !child.About().CanCancel() {
+	if v.Kind != history.Mutex || v.Traits != want || !child.About().Has(subject.CanCancel) {
 		t.Errorf("it describes itself as %v, %+v", v.Kind, v.Traits)
 	}
 	l := open(t, child, "k")

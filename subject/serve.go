@@ -260,7 +260,7 @@ const nowhere = "127.0.0.1:1"
 // describe returns what the methods of an unconnected lock show; if it cannot be made, only that
 // acquires can be cancelled.
 func (s *server) describe() Description {
-	about := Description{Can: []string{canCancel, canSentinel, canCluster}}
+	about := Description{Can: []string{CanCancel, CanSentinel, CanCluster}}
 	node := connect(nowhere)
 	defer node.Close()
 	cfg := Config{Redis: node, Nodes: []redis.UniversalClient{node}, Addrs: []string{nowhere}, Key: "describe", TTL: time.Second, Poll: time.Millisecond, Owner: "describe"}

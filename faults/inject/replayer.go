@@ -99,22 +99,30 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 	if i == 0 {
 		due = 0
 	}
+	var a *arrival // what the step lets pass; nil: it is of a fault
+	come := true
 	switch s.Kind {
-	case faults.StepBegin:
-		// Clients have sent what they had sent when the fault was injected in the schedule.
+	case faults.StepBegin: // clients have sent what they had sent when the fault was injected in the schedule
 		for _, later := range c.schedule[i+1:] {
 			if later.Kind == faults.StepRequest && later.Sent <= s.At {
 				c.await(ctx, later.Key(), applyPatience)
 			}
 		}
 		sleep(ctx.Done(), settlePace)
-		return c.fault(ctx, s, due)
 	case faults.StepEnd:
-		return c.fault(ctx, s, due)
+	default:
+		a = c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
+		come = a != nil
 	}
-	a := c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
-	if a == nil || !c.until(ctx, due) {
-		return c.why(ctx)
+	if !come || !sleep(ctx.Done(), time.Duration(due-c.timeline())) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return ", and then its end"
+		}
+		return " for " + stepPatience.String()
+	}
+	if a == nil {
+		c.fault(ctx, s)
+		return ""
 	}
 	c.lastAt, c.lastReal = s.At, max(due, a.at)
 	c.forget(a)
@@ -127,11 +135,8 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 	return ""
 }
 
-// fault begins or ends a fault when it is due.
-func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left string) {
-	if !c.until(ctx, due) {
-		return c.why(ctx)
-	}
+// fault begins or ends a fault.
+func (c *Replayer) fault(ctx context.Context, s faults.Step) {
 	if s.Kind == faults.StepEnd {
 		c.director.End(c.begun[s.Of])
 	} else {
@@ -142,17 +147,4 @@ func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left st
 		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
 	}
 	c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
-	return ""
-}
-
-func (c *Replayer) why(ctx context.Context) string {
-	if ctx.Err() != nil {
-		return ", and then its end"
-	}
-	return " for " + stepPatience.String()
-}
-
-// until waits for an instant of the run; it returns false if ctx ends first.
-func (c *Replayer) until(ctx context.Context, at int64) bool {
-	return sleep(ctx.Done(), time.Duration(at-c.timeline())) && ctx.Err() == nil
 }
