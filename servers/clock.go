@@ -32,11 +32,6 @@ func (s shift) at(t time.Time) time.Time {
 	return t.Add(s.offset + time.Duration(float64(t.Sub(s.since))*s.drift))
 }
 
-// drifting returns a clock that shows the same now and then runs at another rate.
-func (s shift) drifting(now time.Time, rate float64) shift {
-	return shift{now, s.off(now), rate - 1}
-}
-
 // off returns how far the clock is ahead of the machine's at t.
 func (s shift) off(t time.Time) time.Duration { return s.at(t).Sub(t) }
 
@@ -56,7 +51,7 @@ func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) (at time.Ti
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return at, fmt.Errorf("clock rate %v: must be a positive number", rate)
 	}
-	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
+	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return shift{now, s.off(now), rate - 1} })
 }
 
 // shiftClock writes a new shift for the server's clock, waits until TIME agrees with it within a

@@ -1,11 +1,15 @@
 package inject
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/faults"
 )
@@ -105,4 +109,48 @@ func TestProxyClosesWhileItHolds(t *testing.T) {
 	if _, err := r.proxy.Open(LinkConfig{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("opened after close: %v", err)
 	}
+}
+
+// Any bytes pass as they are, both ways, RESP or not.
+func TestProxyIsTransparent(t *testing.T) {
+	node, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	proxy := NewProxy(ProxyConfig{})
+	defer proxy.Close()
+	link, err := proxy.Open(LinkConfig{Client: 1, Dial: dialTo(node.Addr().String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := rapid.OneOf(
+		rapid.SampledFrom([][]byte{[]byte("*1\r\n$4\r\nPING\r\n"), []byte("+OK\r\n"), []byte("$5\r\nhello\r\n"), []byte(">1\r\n:1\r\n"), []byte("GET k\r\n")}),
+		rapid.SliceOfN(rapid.Byte(), 1, 40),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		pieces, back := rapid.SliceOf(piece).Draw(t, "pieces"), rapid.Bool().Draw(t, "back")
+		from, err := net.Dial("tcp", link.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := node.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back {
+			from, to = to, from
+		}
+		defer to.Close()
+		for _, p := range pieces {
+			if _, err := from.Write(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from.Close() // an incomplete frame is passed on when its sender ends
+		want := bytes.Join(pieces, nil)
+		if got, _ := io.ReadAll(to); !bytes.Equal(got, want) {
+			t.Fatalf("%q came out of %q", got, want)
+		}
+	})
 }
