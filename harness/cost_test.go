@@ -17,10 +17,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/perf/benchmath"
-	"golang.org/x/sys/unix"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -107,7 +107,7 @@ type side struct {
 func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	b.Helper()
 	runtime.GC()
-	server, cpu, start := serverTime(b, meter), processTime(b), time.Now()
+	server, cpu, start := serverTime(b, meter), subprocess.UsedCPU(), time.Now()
 	var group sync.WaitGroup
 	for _, run := range s.run {
 		group.Go(func() {
@@ -120,18 +120,9 @@ func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	if s.after != nil {
 		s.after()
 	}
-	took := spent{wall: time.Since(start), cpu: processTime(b) - cpu}
+	took := spent{wall: time.Since(start), cpu: subprocess.UsedCPU() - cpu}
 	took.server = serverTime(b, meter) - server
 	return took
-}
-
-// processTime returns the processor time that this process has used.
-func processTime(b *testing.B) time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // serverTime returns the processor time that the server reports.
