@@ -158,9 +158,17 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 	}
 	c := d.children[index]
 	v.New = func(env impls.Env) (impls.Lock, error) {
-		var sentinels bool
-		if env.Addrs, sentinels = d.childAddrs(index, len(env.Addrs)); !sentinels {
-			env.Master = ""
+		// its links to the nodes; to the sentinels, if it knows these, or else to the balancer
+		from, to := 0, len(env.Addrs)
+		if d.servers.lock.Sentinels() != nil {
+			from, to = d.servers.lock.Len(), d.servers.links()-1
+			if !d.Subject.About.Has(subject.CanSentinel) {
+				from, to, env.Master = to, to+1, ""
+			}
+		}
+		env.Addrs = nil
+		for link := from; link < to; link++ {
+			env.Addrs = append(env.Addrs, d.routes[index][link].Addr())
 		}
 		c.Skew = d.director.Standing(index + 1).Skew
 		lock, err := c.Open(ctx, env)

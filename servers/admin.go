@@ -55,9 +55,9 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 }
 
 // Admin opens an administrative client of a node, without a proxy and retries. The caller closes
-// it. Errors are those of Network.Dial.
-func Admin(ctx context.Context, n Network, node int) (*redis.Client, error) {
-	return newAdmin(ctx, to(n, node))
+// it. Errors are those of Deployment.Dial.
+func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
+	return newAdmin(ctx, to(d, node))
 }
 
 func do(ctx context.Context, dial dialer, words ...any) (any, error) {
