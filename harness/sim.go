@@ -48,11 +48,8 @@ const defaultSchedules = 10
 
 var _ servers.Provider = (*Sim)(nil)
 
-// Name returns "sim".
 func (s *Sim) Name() string { return "sim" }
-
-// Guest returns false.
-func (s *Sim) Guest() bool { return false }
+func (s *Sim) Guest() bool  { return false }
 
 // Simulates reports whether a provider is the simulator.
 func Simulates(p servers.Provider) bool {
@@ -60,7 +57,6 @@ func Simulates(p servers.Provider) bool {
 	return ok
 }
 
-// Available returns nil: the simulator needs nothing but this program.
 func (s *Sim) Available(context.Context) error { return nil }
 
 // Describe describes the simulator in a sentence.

@@ -54,11 +54,8 @@ func NewDocker(options DockerOptions) *Docker {
 	return &Docker{options: options}
 }
 
-// Name returns "docker".
 func (*Docker) Name() string { return "docker" }
-
-// Guest returns false.
-func (*Docker) Guest() bool { return false }
+func (*Docker) Guest() bool  { return false }
 
 // Image returns the name of the image.
 func (d *Docker) Image() string { return d.options.Image }

@@ -55,8 +55,8 @@ func NewURL(access Access, addresses ...string) (*URL, error) {
 	return u, nil
 }
 
-// Name returns "url".
 func (*URL) Name() string { return "url" }
+func (*URL) Guest() bool  { return true }
 
 // String returns the addresses without credentials.
 func (u *URL) String() string {
@@ -66,9 +66,6 @@ func (u *URL) String() string {
 	}
 	return strings.Join(words, ",")
 }
-
-// Guest returns true.
-func (u *URL) Guest() bool { return true }
 
 // Available sends PING to every server.
 func (u *URL) Available(ctx context.Context) error {

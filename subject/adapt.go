@@ -75,7 +75,6 @@ func (a *adapted) side(what string, mode history.Mode) (side, error) {
 	return s, nil
 }
 
-// Try makes one attempt.
 func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	s, err := a.side("try", mode)
 	switch {
@@ -102,7 +101,6 @@ func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 	return g, err
 }
 
-// Acquire waits until the lock is granted or ctx ends.
 func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	s, err := a.side("acquire", mode)
 	switch {
@@ -163,7 +161,6 @@ func (a *adapted) Until() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Extend restarts the lease of the hold.
 func (a *adapted) Extend(ctx context.Context) (impls.Grant, error) {
 	l, ok := a.lock.(Extender)
 	if !ok {

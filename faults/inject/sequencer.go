@@ -94,9 +94,17 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 			if director.Place(ctx, t.Fault, faults.BySearch, a.message); a.message.lost {
 				c.pass(ctx, a)
 			}
-		case a != nil && c.meets(ctx, director, a.message, a.reply()):
-			c.pass(ctx, a)
-		case a != nil: // a fault holds it
+		case a != nil: // first the faults that the program places at it
+			stage := faults.Underway
+			if a.reply() {
+				stage = faults.Answered
+			}
+			if a.message.met < stage {
+				a.message.meet(ctx, director, stage)
+			}
+			if a.message.lost || a.message.free() { // else a fault holds it
+				c.pass(ctx, a)
+			}
 		default:
 			sleep(ctx.Done(), t.Wait)
 		}
@@ -165,22 +173,6 @@ func (c *Sequencer) free() (all []*arrival) {
 			cmp.Compare(direction[a.reply()], direction[b.reply()]), cmp.Compare(a.at, b.at))
 	})
 	return all
-}
-
-// meets applies the faults that the program places at a message, whose turn has come; it reports
-// whether the message may go on.
-func (c *Sequencer) meets(ctx context.Context, director *faults.Director, m *Message, reply bool) bool {
-	stage := faults.Underway
-	if reply {
-		stage = faults.Answered
-	}
-	if m.met < stage {
-		if !reply {
-			m.operation = director.Plan().Operation(m.client, m.Node() < 0)
-		}
-		m.meet(ctx, director, stage)
-	}
-	return m.lost || m.free()
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.
