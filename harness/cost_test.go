@@ -128,16 +128,12 @@ func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 // serverTime returns the processor time that the server reports.
 func serverTime(b *testing.B, c *redis.Client) (sum time.Duration) {
 	text, err := c.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for _, line := range strings.Split(text, "\r\n") {
 		name, value, _ := strings.Cut(line, ":")
 		if name == "used_cpu_sys" || name == "used_cpu_user" {
 			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			sum += time.Duration(seconds * float64(time.Second))
 		}
 	}
@@ -155,16 +151,10 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	d := newServerDriver(e)
 	d.servers = servers
 	err := d.prepare(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err = d.arm(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, d.arm(b.Context()))
 	file, err := os.Create(filepath.Join(b.TempDir(), results.RecordingFile))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	// called once per turn instead of by a timer, so that each turn writes only its own records
 	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})}
 	s := &side{after: func() { spool.write(math.MaxInt64) }, closes: []func() error{func() error { _, err := spool.end(); return err }}}

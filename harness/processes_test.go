@@ -32,9 +32,7 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, settings, r
 			if err == nil && s.Lease.Fixed < shortest {
 				s, err = s.With([]string{"lease=" + shortest.String()})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, s)
 		}
 		asExpected(t, p, as, side, lock, all)
@@ -57,9 +55,7 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 				return Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
 					Now: time.Now, Random: rand.Reader})
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%d runs for %d cells", runs.Load(), len(out.Cells))
 		if len(out.Cells) != len(all) {
 			t.Errorf("%d cells: the catalogue expects something of only so many of %d scenarios", len(out.Cells), len(all))

@@ -134,9 +134,7 @@ func TestRunDirectoryIsComplete(t *testing.T) {
 				p = provider(t, tt.server)
 			}
 			out, err := Run(t.Context(), experiment(t, "token", "pause-holder", p, Goroutines))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, name := range tt.files {
 				if info, err := os.Stat(filepath.Join(out.Dir, name)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", name, err)
@@ -168,30 +166,18 @@ func TestRunDirectoryIsComplete(t *testing.T) {
 func recheck(t *testing.T, dir string) *checker.Verdict {
 	t.Helper()
 	r, err := history.Open(filepath.Join(dir, results.HistoryFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	commands, _, err := history.LoadCommands(filepath.Join(dir, results.CommandsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	windows, err := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run, err := d.LoadRun()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v, err := checker.Check(t.Context(), checker.Input{Header: r.Header(), Ops: r, Commands: commands, Faults: windows}, checker.Options{Store: run.Store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -212,9 +198,7 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	}
 	start := time.Now()
 	out, err := Run(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if took := time.Since(start); took > 20*time.Second || out.Result.Operations["acquire"]["ok"] == 0 {
 		t.Errorf("stopped after %v with %v", took, out.Result.Operations)
 	}
@@ -233,16 +217,12 @@ func TestSimulatedRunIsTheSameTwice(t *testing.T) {
 	t.Parallel()
 	read := func() []byte {
 		out, err := Run(t.Context(), experiment(t, "set-nx-ex", "pause-holder", &Sim{}, Goroutines))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if out.Result.Verdict != checker.Fail || len(out.Result.Latency) != 0 {
 			t.Errorf("verdict %s, latencies %v; want fail and none", out.Result.Verdict, out.Result.Latency)
 		}
 		r, err := history.Open(filepath.Join(out.Dir, results.HistoryFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer r.Close()
 		var text []byte
 		for {
@@ -265,9 +245,7 @@ func TestSimulatedRunIsTheSameTwice(t *testing.T) {
 func TestSimulatedRunIsSearched(t *testing.T) {
 	for lock, want := range map[string]checker.Result{"token": checker.Pass, "set-nx-ex": checker.Fail, "handoff": checker.Pass} {
 		out, err := Run(t.Context(), experiment(t, lock, "pause-holder", &Sim{}, Goroutines))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, p := range out.Result.Properties {
 			if p.Name == verdicts.Linearizability && (p.Verdict != want || p.Judged == 0) {
 				t.Errorf("%s: linearizability is %s, %d windows judged; want %s", lock, p.Verdict, p.Judged, want)
@@ -289,9 +267,7 @@ func TestSchedulesDiffer(t *testing.T) {
 	waits := map[string]bool{}
 	for seed := range uint64(5) {
 		out, err := d.schedule(t.Context(), seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var all []int64
 		for _, op := range out.Ops {
 			if op.Op == history.Acquire {
@@ -319,9 +295,7 @@ func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 			}
 			return Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: simulated, Seed: 1, Now: time.Now, Random: rand.Reader})
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, c := range out.Cells {
 		got = append(got, c.Lock+" "+c.Scenario+" "+string(c.Verdict))
@@ -383,5 +357,12 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 		if left, _ := os.ReadDir(bad.Base); len(left) != 0 {
 			t.Errorf("%s: a run directory was made", name)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -44,9 +44,7 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		passed := make(chan error, 1)
 		go func() { passed <- g.Pass() }()
 		synctest.Wait()
-		if err := g.Crash(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Crash(t.Context()))
 		for name, ch := range map[string]chan error{"sleep": slept, "pass": passed} {
 			if err := <-ch; !errors.Is(err, impls.ErrCrashed) {
 				t.Errorf("%s of a dead client: %v, want ErrCrashed", name, err)

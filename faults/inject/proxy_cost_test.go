@@ -22,20 +22,14 @@ func TestProxyCost(t *testing.T) {
 	node := startServer(t, servers.Spec{Topology: impls.Standalone, Name: "cost"})
 	dial := func(ctx context.Context) (net.Conn, error) { return node.Dial(ctx, 0) }
 	direct, err := dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer direct.Close()
 	proxy := NewProxy(ProxyConfig{})
 	defer proxy.Close()
 	link, err := proxy.Open(LinkConfig{Client: 1, Dial: dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	through, err := link.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer through.Close()
 	var took [2][]time.Duration
 	for range 3000 {

@@ -97,9 +97,7 @@ func openWire(tb testing.TB, w *Wire, dial func(context.Context, string, string)
 		w.Node = func(string) int { return 3 }
 	}
 	c, err := w.Open(tb.Context(), "tcp", "127.0.0.1:1")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return c, &seen
 }
 
