@@ -10,7 +10,6 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/subject"
 )
@@ -22,7 +21,6 @@ type Live struct {
 	servers    *deployment
 	children   childProcesses
 	clockError int64
-	log        *servers.Log // of all schedules; nil: none
 	runs       int
 }
 
@@ -36,7 +34,6 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 	if l.servers, err = e.startServers(ctx); err != nil {
 		return nil, err
 	}
-	l.log = l.servers.lock.Log()
 	if l.children, l.clockError, err = e.startChildren(ctx); err != nil {
 		err = errors.Join(err, l.Close())
 		return nil, err
@@ -47,8 +44,8 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 // Close ends the children and the servers.
 func (l *Live) Close() error {
 	err := errors.Join(l.children.close(), l.servers.close())
-	if l.log != nil {
-		err = errors.Join(err, l.log.Close())
+	if log := l.servers.lock.Log(); log != nil {
+		err = errors.Join(err, log.Close())
 	}
 	return err
 }
@@ -70,7 +67,6 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 		return out, err
 	}
 	if d.steps = d.newSteps(); d.steps != nil { // what earlier schedules did is none of this one's
-		d.steps.log = l.log
 		d.steps.read()
 		d.steps.steps = nil
 	}

@@ -25,9 +25,8 @@ type serverDriver struct {
 	Experiment
 	servers    *deployment // nil before deploy
 	prefix     string
-	base       time.Time    // of the run's timeline
-	timeline   func() int64 // nanoseconds since base
-	clockError int64        // nanoseconds by which the processes' clocks may disagree
+	base       time.Time // of the run's timeline
+	clockError int64     // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
 	joining    sync.Mutex // guards records while clients join
 	records    []*clientRecord
@@ -178,11 +177,13 @@ func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict
 	return v, found, nil
 }
 
+// timeline returns the time since the run's base, in nanoseconds.
+func (d *serverDriver) timeline() int64 { return int64(time.Since(d.base)) }
+
 // prepare sets the run's base of time, prepares the guarded store, and makes what the clients
 // share.
 func (d *serverDriver) prepare(ctx context.Context) error {
 	d.base = time.Now()
-	d.timeline = func() int64 { return int64(time.Since(d.base)) }
 	w, _ := workloads.Find(d.Scenario.Workload)
 	store, end := d.openStore()
 	err := w.Prepare(ctx, store)
