@@ -125,14 +125,18 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 		}
 	}
 	rec, err := d.drive(ctx, save)
+	dir := ""
+	if save.dir != nil {
+		dir = save.dir.Path()
+	}
 	if rec == nil {
-		return &Outcome{Run: save.run, Dir: save.path()}, err
+		return &Outcome{Run: save.run, Dir: dir}, err
 	}
 	if save.run.Interrupted = closed(e.Stop); save.run.Interrupted {
 		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", time.Duration(rec.ended).Round(time.Millisecond)))
 	}
 	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
-	out = &Outcome{Run: save.run, Windows: rec.Windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
+	out = &Outcome{Run: save.run, Windows: rec.Windows, Record: rec.Recorded, Dir: dir, Order: rec.order}
 	if err != nil {
 		return out, errors.Join(err, unsaved)
 	}

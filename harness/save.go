@@ -132,10 +132,3 @@ func (s *saver) logf(now time.Time, format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), foreign.Text(text))
 }
-
-func (s *saver) path() string {
-	if s.dir == nil {
-		return ""
-	}
-	return s.dir.Path()
-}

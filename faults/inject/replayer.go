@@ -120,8 +120,18 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 		}
 		return " for " + stepPatience.String()
 	}
+	switch s.Kind {
+	case faults.StepEnd:
+		c.director.End(c.begun[s.Of])
+	case faults.StepBegin:
+		spec := s.Fault
+		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
+			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
+		}
+		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
+	}
 	if a == nil {
-		c.fault(ctx, s)
+		c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
 		return ""
 	}
 	c.lastAt, c.lastReal = s.At, max(due, a.at)
@@ -133,18 +143,4 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 		}
 	}
 	return ""
-}
-
-// fault begins or ends a fault.
-func (c *Replayer) fault(ctx context.Context, s faults.Step) {
-	if s.Kind == faults.StepEnd {
-		c.director.End(c.begun[s.Of])
-	} else {
-		spec := s.Fault
-		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
-			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
-		}
-		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
-	}
-	c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
 }

@@ -135,7 +135,7 @@ func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *arrival) {
 }
 
 // settled waits until some message may pass and no more have come for a while, and returns those
-// that may; none if ctx ends first.
+// that may, ordered by client, node, direction and age; none if ctx ends first.
 func (c *Sequencer) settled(ctx context.Context) []*arrival {
 	t := time.NewTicker(restPace)
 	defer t.Stop()
@@ -149,30 +149,27 @@ func (c *Sequencer) settled(ctx context.Context) []*arrival {
 		case <-ctx.Done():
 			return nil
 		}
-		if all := c.free(); len(all) > 0 && quiet {
-			return all
-		}
-		quiet = true
-	}
-}
-
-// free returns the messages that no fault holds, ordered by client, node, direction and age.
-func (c *Sequencer) free() (all []*arrival) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, list := range c.waiting {
-		for _, a := range list {
-			if a.message.free() {
-				all = append(all, a)
+		var all []*arrival // that no fault holds
+		c.mu.Lock()
+		for _, list := range c.waiting {
+			for _, a := range list {
+				if a.message.free() {
+					all = append(all, a)
+				}
 			}
 		}
+		c.mu.Unlock()
+		if len(all) == 0 || !quiet {
+			quiet = true
+			continue
+		}
+		direction := map[bool]int{true: 1} // requests come first
+		slices.SortFunc(all, func(a, b *arrival) int {
+			return cmp.Or(cmp.Compare(a.message.client, b.message.client), cmp.Compare(a.step.Node, b.step.Node),
+				cmp.Compare(direction[a.reply()], direction[b.reply()]), cmp.Compare(a.at, b.at))
+		})
+		return all
 	}
-	direction := map[bool]int{true: 1} // requests come first
-	slices.SortFunc(all, func(a, b *arrival) int {
-		return cmp.Or(cmp.Compare(a.message.client, b.message.client), cmp.Compare(a.step.Node, b.step.Node),
-			cmp.Compare(direction[a.reply()], direction[b.reply()]), cmp.Compare(a.at, b.at))
-	})
-	return all
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.
