@@ -94,11 +94,7 @@ func (all childProcesses) close() error {
 
 // watchChild records the commands of a client's child and applies the faults placed at them, as own
 // does for the client's own commands.
-func (d *serverDriver) watchChild(index int, own *inject.Wire, rec *clientRecord) {
-	if index >= len(d.children) {
-		return
-	}
-	c := d.children[index]
+func (d *serverDriver) watchChild(c *child, own *inject.Wire, rec *clientRecord) {
 	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Plan: own.Plan, Watch: own.Watch, Timeline: own.Timeline, Names: own.Names,
 		Source: own.Source, Scripts: own.Scripts, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
@@ -151,13 +147,9 @@ func (b childBody) Crash(ctx context.Context) error {
 	return b.Goroutine.Crash(ctx)
 }
 
-// throughChild makes the variant open handles in the client's child, if it has one.
-func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject.Goroutine, v impls.Variant) impls.Variant {
-	if index >= len(d.children) {
-		return v
-	}
-	c := d.children[index]
-	v.New = func(env impls.Env) (impls.Lock, error) {
+// throughChild returns what opens handles in the client's child.
+func (d *serverDriver) throughChild(ctx context.Context, c *child, index int, gate *inject.Goroutine) func(impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) {
 		// its links to the nodes; to the sentinels, if it knows these, or else to the balancer
 		from, to := 0, len(env.Addrs)
 		if d.servers.lock.Sentinels() != nil {
@@ -174,7 +166,6 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 		lock, err := c.Open(ctx, env)
 		return &childLock{Lock: lock, child: c, gate: gate, env: env, timeline: d.timeline}, err
 	}
-	return v
 }
 
 // childLock is a child's handle as its client sees it: calls do not return while the client is

@@ -88,25 +88,26 @@ func (d *serverDriver) join(ctx context.Context, index int) (client *workloads.C
 	d.records = append(d.records, rec)
 	d.joining.Unlock()
 	body := inject.NewGoroutine()
-	var both faults.Client = body
-	if index < len(d.children) {
-		both = childBody{body, d.children[index].Child}
-	}
-	d.world.Enlist(index+1, both)
 	wire := &inject.Wire{Gate: body, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
 		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: uint64(index+1) << 32, Dial: d.dialer(index), Node: d.servers.recorded,
 		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
 			return body.Rest(ctx)
 		}}
-	d.watchChild(index, wire, rec)
 	access := workloads.Access{
 		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.director.Standing(index + 1).Skew),
 		Timeline: d.timeline, Record: rec, Seed: workloads.ClientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
 		At: d.moments(index, body),
 	}
 	setup := d.setup(index)
-	setup.Variant = d.throughChild(ctx, index, body, setup.Variant)
+	var both faults.Client = body
+	if index < len(d.children) {
+		c := d.children[index]
+		both = childBody{body, c.Child}
+		d.watchChild(c, wire, rec)
+		setup.Variant.New = d.throughChild(ctx, c, index, body)
+	}
+	d.world.Enlist(index+1, both)
 	client, closeClient := workloads.Connect(access, setup)
 	client.Relay = d.relay
 	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.OpenLoop().Starts(index)
