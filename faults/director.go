@@ -161,7 +161,8 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	f.window.Client, f.window.Node = f.target()
 	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
 	same := func(other *Fault) bool {    // the same effect on the same target
-		return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
+		return other.Fault == f.Fault && !other.over &&
+			other.window.Client == f.window.Client && other.window.Node == f.window.Node
 	}
 	d.mu.Lock()
 	needless := f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] ||

@@ -204,7 +204,8 @@ func wrote(e Event, nilGrants bool) bool {
 	case script && nilGrants && e.Operation == inAcquire:
 		return reply == "(nil)"
 	}
-	return reply != "(nil)" && reply != "0" && !strings.HasPrefix(reply, "[0, ") && reply != "[0]" && !strings.HasPrefix(reply, "-")
+	return reply != "(nil)" && reply != "0" && reply != "[0]" &&
+		!strings.HasPrefix(reply, "[0, ") && !strings.HasPrefix(reply, "-")
 }
 
 func (f *placed) stage() Stage {

@@ -83,7 +83,8 @@ func (d *serverDriver) runClient(ctx context.Context, w *workloads.Workload, c *
 // join makes the client with an index: its gate, its wires, its recorders. end closes it.
 func (d *serverDriver) join(ctx context.Context, index int) (client *workloads.Client, end func() error) {
 	name := workloads.ClientName(index)
-	rec := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, warm: d.warm(), overlaps: d.overlaps, open: d.Scenario.Rate > 0}
+	rec := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, warm: d.warm(),
+		overlaps: d.overlaps, open: d.Scenario.Rate > 0}
 	d.joining.Lock()
 	d.records = append(d.records, rec)
 	d.joining.Unlock()

@@ -37,7 +37,9 @@ var _ Deployment = (*fleet)(nil)
 // newMachine makes machine i: a server, or with a number after the servers' a sentinel. known is
 // the address by which the others know it, and of a sentinel that of the first primary; "" in a
 // topology without sentinels.
-func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine func(i int, known string) (machine, error)) (_ Deployment, err error) {
+func launch(
+	ctx context.Context, spec Spec, workspace io.Closer, newMachine func(i int, known string) (machine, error),
+) (_ Deployment, err error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	if err = f.makeMachines(newMachine); err == nil {
 		if spec.Log && f.sentinels == nil { // with sentinels, they begin when the replicas have copied the primary

@@ -32,8 +32,8 @@ type shim struct {
 	object []byte // nil until compiled
 }
 
-// install compiles the object if it is not yet, writes it, and the file of a true clock, into a directory, and returns their
-// paths.
+// install compiles the object if it is not yet, writes it and the file of a true clock into a
+// directory, and returns their paths.
 func (s *shim) install(ctx context.Context, dir string) (object, clock string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,8 @@ func TraitsOf(lock any) impls.Traits {
 	_, valid := lock.(Validity)
 	_, losses := lock.(LossNotifier)
 	_, shared := sides(lock)
-	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid, NotifiesLoss: losses, Shared: shared.unlock != nil}
+	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid,
+		NotifiesLoss: losses, Shared: shared.unlock != nil}
 }
 
 // adapted is a lock with the interface of package impls.

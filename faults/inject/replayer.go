@@ -41,7 +41,8 @@ const (
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
 func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
-	return &Replayer{turns: newTurns(timeline), schedule: schedule, order: faults.Order{Steps: len(schedule)}, begun: map[int]*faults.Fault{}}
+	return &Replayer{turns: newTurns(timeline), schedule: schedule, order: faults.Order{Steps: len(schedule)},
+		begun: map[int]*faults.Fault{}}
 }
 
 // Order returns how far the run followed the schedule.

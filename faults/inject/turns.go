@@ -56,7 +56,8 @@ func (t *turns) Request(m *Message) bool {
 	if upstream.Handshake(m.Command.Name) {
 		return true
 	}
-	granted := t.wait(faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}, m, m.gone)
+	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}
+	granted := t.wait(s, m, m.gone)
 	m.step = granted.step
 	return !granted.lost
 }
