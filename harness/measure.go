@@ -72,10 +72,14 @@ func (d *serverDriver) latencies(h *results.Health, rec *record) (set *latency.S
 }
 
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {
+	end := d.ended + 1 // of measuring: with the clients, or with the length
+	if over := d.warm() + d.length(); d.length() > 0 && over < d.ended {
+		end = over
+	}
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
-		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
+		Duration: time.Duration(max(min(end, d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
 	l.Offered = d.OpenLoop().Offered(d.warm(), d.warm()+int64(l.Duration))
-	within, end := 0, d.measuredUntil()
+	within := 0
 	for i := range ops {
 		op := &ops[i]
 		switch {

@@ -54,7 +54,10 @@ var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
 	d := &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: &history.Recorder{},
-		names: workloads.NameScripts(catalogue.ScriptNames()), overlaps: newOverlaps(e.Variant.Kind)}
+		names: workloads.NameScripts(catalogue.ScriptNames())}
+	if e.Variant.Kind != history.Semaphore {
+		d.overlaps = new(overlaps)
+	}
 	if e.Provider.Guest() {
 		d.scripts = new(inject.Scripts)
 	}
@@ -226,11 +229,3 @@ func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease(
 // length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their
 // rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
-
-// measuredUntil returns when measuring ended: with the length, or with the clients.
-func (d *serverDriver) measuredUntil() int64 {
-	if end := d.warm() + d.length(); d.length() > 0 && end < d.ended {
-		return end
-	}
-	return d.ended + 1
-}
