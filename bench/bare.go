@@ -90,5 +90,4 @@ func (l *bare) Release(ctx context.Context) error {
 	return impls.Classify("release "+l.key, err)
 }
 
-// Close does nothing.
 func (l *bare) Close() error { return nil }

@@ -20,13 +20,9 @@ func TestBareLoopIsRefused(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	if err := server.Set("job", "another's"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Set("job", "another's"))
 	lock, err := bareVariant().New(impls.Env{Nodes: []redis.UniversalClient{client}, Rand: rand.Reader, Key: "job", Lease: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 2 {

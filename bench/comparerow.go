@@ -34,7 +34,8 @@ func row(at place, m results.Metric, base, now map[string]sample, over limits) (
 		delta := after/before - 1
 		r.Delta = &delta
 	}
-	if least := leastSamples(over.alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
+	same := slices.Equal(slices.Sorted(slices.Values(a.values)), slices.Sorted(slices.Values(z.values)))
+	if least := leastSamples(over.alpha); min(r.N1, r.N2) < least && !same { // else more samples would not help
 		r.Mark, r.Need = results.MarkFewer, least
 		return r, true
 	}
@@ -42,7 +43,7 @@ func row(at place, m results.Metric, base, now map[string]sample, over limits) (
 	r.P = &p
 	r.Mark = over.mark(m, r.Delta, p, after)
 	r.Worst = worst(m, a.values, z.values)
-	shown := r.Mark == results.MarkWorse || r.Mark == results.MarkBetter || equal(a.values, z.values)
+	shown := r.Mark == results.MarkWorse || r.Mark == results.MarkBetter || same
 	if !shown && r.Worst != nil && *r.Worst > hiding*over.threshold {
 		r.Mark = results.MarkHidden
 	}
@@ -129,11 +130,6 @@ func known(values []*float64) (out []float64) {
 		}
 	}
 	return out
-}
-
-// equal reports whether two samples have the same values; then more samples would not help.
-func equal(a, b []float64) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func median(values []float64) float64 {

@@ -47,18 +47,26 @@ func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployme
 	own := !h.Guest()
 	if own {
 		spec.Prefix, spec.Derives = "", nil
+	} else if err := h.end(); err != nil { // each turn is a separate guest
+		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !own { // each turn is a separate guest
-		if err := h.endLocked(); err != nil {
+	i := slices.IndexFunc(h.up, func(k *kept) bool { return k.spec == spec })
+	if i < 0 {
+		k, err := h.start(ctx, spec, own)
+		if err != nil {
 			return nil, err
 		}
+		i, h.up = len(h.up), append(h.up, k)
 	}
-	if i := slices.IndexFunc(h.up, func(k *kept) bool { return k.spec == spec }); i >= 0 {
-		h.use(h.up[i])
-		return h.up[i], nil
+	if spec.Name == "lock" { // the harness's name for the lock's servers; the others are the guarded store's
+		h.lock = h.up[i]
 	}
+	return h.up[i], nil
+}
+
+func (h *reused) start(ctx context.Context, spec servers.Spec, own bool) (*kept, error) {
 	d, err := h.Provider.Start(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -74,17 +82,7 @@ func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployme
 		}
 		k.admin = append(k.admin, redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: dial, Pool: 1}, "127.0.0.1:1")))
 	}
-	h.up = append(h.up, k)
-	h.use(k)
 	return k, nil
-}
-
-// use records the lock's servers of a turn, by the harness's name for them; it ignores the guarded
-// store's.
-func (h *reused) use(k *kept) {
-	if k.spec.Name == "lock" {
-		h.lock = k
-	}
 }
 
 // current returns the lock's servers in the current turn; nil before the first.
@@ -97,11 +95,6 @@ func (h *reused) current() *kept {
 func (h *reused) end() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.endLocked()
-}
-
-// endLocked is end with mu locked.
-func (h *reused) endLocked() error {
 	var errs []error
 	for _, k := range h.up {
 		for _, c := range k.admin {

@@ -137,7 +137,22 @@ func (b *bench) all(ctx context.Context) error {
 	first := b.Config
 	for round := 1; ; round++ {
 		b.of = round * of
-		b.takeAll(ctx, turns[b.of-of:b.of])
+		for _, t := range turns[b.of-of : b.of] {
+			if b.over(ctx) {
+				break
+			}
+			if b.hopeless(t) {
+				continue
+			}
+			taken := b.take(ctx, t)
+			if errors.Is(taken.Err, context.Canceled) && b.over(ctx) {
+				break // the turn that was under way when the bench was stopped
+			}
+			if taken.Err != nil && b.Failed != nil {
+				b.Failed(b.Locks[t.Lock].Name, taken.Err)
+			}
+			b.taken = append(b.taken, taken)
+		}
 		if b.over(ctx) || round == mostRounds || b.Enough == nil || b.Enough(b.result()) {
 			return ctx.Err()
 		}
@@ -147,25 +162,6 @@ func (b *bench) all(ctx context.Context) error {
 
 // mostRounds is how often all repetitions are run at most.
 const mostRounds = 3
-
-func (b *bench) takeAll(ctx context.Context, turns []turn) {
-	for _, t := range turns {
-		if b.over(ctx) {
-			return
-		}
-		if b.hopeless(t) {
-			continue
-		}
-		taken := b.take(ctx, t)
-		if errors.Is(taken.Err, context.Canceled) && b.over(ctx) {
-			return // the turn that was under way when the bench was stopped
-		}
-		if taken.Err != nil && b.Failed != nil {
-			b.Failed(b.Locks[t.Lock].Name, taken.Err)
-		}
-		b.taken = append(b.taken, taken)
-	}
-}
 
 // turnGrace is for how long the turn that is under way goes on after Stop was closed.
 const turnGrace = 2 * time.Second
@@ -200,8 +196,8 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 		v = bareVariant()
 	}
 	e := b.experiment(v, t)
-	meter := meter{held: b.servers, ctx: ctx}
-	e.Measure = meter.mark
+	var s slice
+	e.Measure = b.meter(ctx, &s)
 	running, ended := harness.Grace(ctx, b.Stop, turnGrace)
 	o, err := b.Runner(running, e)
 	ended()
@@ -215,9 +211,11 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	if b.nodes == nil {
 		b.nodes = o.Run.Nodes
 	}
-	s := slice{Setting: t.Setting, Ops: o.Record.Ops, Commands: o.Record.Commands, Windows: o.Windows, Open: e.OpenLoop(),
-		From: int64(o.Result.Load.WarmUp), To: int64(o.Result.Load.WarmUp + o.Result.Load.Duration)}
-	meter.fill(&s)
+	s.Setting, s.Ops, s.Commands, s.Windows, s.Open = t.Setting, o.Record.Ops, o.Record.Commands, o.Windows, e.OpenLoop()
+	s.From, s.To = int64(o.Result.Load.WarmUp), int64(o.Result.Load.WarmUp+o.Result.Load.Duration)
+	if k := b.servers.current(); k != nil {
+		s.RoundTrip = k.roundTrip(ctx)
+	}
 	b.trips = append(b.trips, float64(s.RoundTrip))
 	if b.isChild(t.Lock) {
 		b.pipes = append(b.pipes, o.Record.Header.ClockError)
@@ -270,42 +268,25 @@ func (b *bench) workload(s results.BenchSetting) string {
 	return "hot"
 }
 
-// meter reads processor times and bytes when the measured time begins and ends.
-type meter struct {
-	held  *reused
-	ctx   context.Context // of the bench: the harness's callback has none
-	marks [2]mark
-	seen  int
-}
-
-type mark struct {
-	process, server time.Duration
-	bytes           int64
-}
-
-// mark is called twice, from one goroutine.
-func (m *meter) mark(bool) {
-	k := m.held.current()
-	if k == nil || m.seen == len(m.marks) {
-		return
-	}
-	used := subprocess.UsedCPU()
-	m.marks[m.seen] = mark{process: used, bytes: m.held.bytes.Load(), server: k.cpu(m.ctx)}
-	m.seen++
-}
-
-// fill adds the readings to the slice, and then measures the round trip on the servers of the turn.
-func (m *meter) fill(s *slice) {
+// meter returns what the harness calls when the measured time begins and when it ends: it fills in
+// the processor times and the bytes between.
+func (b *bench) meter(ctx context.Context, s *slice) func(over bool) {
+	var client, server time.Duration
+	var bytes int64
 	s.ServerCPU = -1
-	if m.seen == len(m.marks) {
-		a, z := m.marks[0], m.marks[1]
-		s.ClientCPU, s.Bytes = z.process-a.process, z.bytes-a.bytes
-		if a.server >= 0 && z.server >= 0 {
-			s.ServerCPU = z.server - a.server
+	return func(over bool) {
+		k := b.servers.current()
+		if k == nil {
+			return
 		}
-	}
-	if k := m.held.current(); k != nil {
-		s.RoundTrip = k.roundTrip(m.ctx)
+		clientNow, bytesNow, serverNow := subprocess.UsedCPU(), b.servers.bytes.Load(), k.cpu(ctx)
+		if over {
+			s.ClientCPU, s.Bytes = clientNow-client, bytesNow-bytes
+		}
+		if over && server >= 0 && serverNow >= 0 {
+			s.ServerCPU = serverNow - server
+		}
+		client, bytes, server = clientNow, bytesNow, serverNow
 	}
 }
 

@@ -47,9 +47,7 @@ func TestRunMeasures(t *testing.T) {
 	c := short(t, "token")
 	c.Repetitions, c.Duration = 1, time.Second
 	b, err := Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{bareName, "token"} {
 		c := cellOf(t, b, name)
 		if c.Verdict == checker.Fail || c.Why != "" {
@@ -74,9 +72,7 @@ func TestRunChecks(t *testing.T) {
 	c := short(t, "exists-set")
 	c.Clients, c.Greedy, c.Repetitions, c.Duration, c.Holds = []int{8}, true, 1, 2*time.Second, []time.Duration{time.Millisecond}
 	b, err := Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c := cellOf(t, b, "exists-set"); c.Verdict != checker.Fail || len(c.Breaks) == 0 || b.Verdict != checker.Fail {
 		t.Errorf("exists-set: %s %+v, want it to fail", c.Verdict, c.Breaks)
 	}
@@ -87,9 +83,7 @@ func TestRunMeasuresTheRecovery(t *testing.T) {
 	c := short(t, "token")
 	c.Clients, c.Repetitions, c.Crash = []int{2}, 1, true
 	b, err := Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, cell := range b.Cells {
 		if cell.Lock != "token" || !cell.Setting.Crash {
 			continue
@@ -111,15 +105,11 @@ func TestRunFindsAKnee(t *testing.T) {
 		none  bool
 	}{{"acquire.p50<=1ns", true}, {"acquire.p50<=1h", false}} {
 		g, err := results.ParseGate(row.limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := short(t, "token")
 		c.Find, c.Rates, c.Clients, c.Repetitions, c.Duration = &g, []float64{40, 80}, []int{2}, 1, 500*time.Millisecond
 		b, err := Run(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, k := range b.Knees {
 			if (*k.Rate.Value == 0) != row.none || k.Open == row.none || len(k.Steps) == 0 {
 				t.Errorf("%s: %+v", row.limit, k)
@@ -149,9 +139,7 @@ func TestALockThatCannotBeRun(t *testing.T) {
 	broken := impls.Variant{Name: "broken", Kind: "mutex", Topology: "no such topology", New: func(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }}
 	c.Locks = append(c.Locks, broken)
 	b, err := Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if cell := cellOf(t, b, "broken"); cell.Verdict != checker.NotApplicable || cell.Why == "" {
 		t.Errorf("%+v", cell)
 	}
@@ -165,9 +153,7 @@ func TestALockThatCannotBeRun(t *testing.T) {
 func TestRunWithoutAServer(t *testing.T) {
 	c := short(t, "token")
 	url, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Provider = url
 	if _, err := Run(t.Context(), c); !errors.Is(err, servers.ErrMissing) {
 		t.Errorf("%v, want %v", err, servers.ErrMissing)
@@ -178,9 +164,7 @@ func TestRunWithoutAServer(t *testing.T) {
 // percentile.
 func TestSearchRange(t *testing.T) {
 	g, err := results.ParseGate("acquire.p99<=1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, row := range []struct {
 		why       string
 		rates     []float64
@@ -209,9 +193,7 @@ func TestRunRepeatsUntilEnough(t *testing.T) {
 		return len(asked) == 2
 	}
 	b, err := Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := cellOf(t, b, "token").Figures["throughput"]
 	if !slices.Equal(asked, []int{2, 4}) || b.Plan.Repetitions != 4 || b.Plan.Measure != each || len(got.Values) != 4 || slices.Contains(got.Values, nil) {
 		t.Errorf("Enough was called after %v repetitions; the plan says %d of %v, and throughput has %d values", asked, b.Plan.Repetitions, b.Plan.Measure, len(got.Values))
@@ -219,5 +201,12 @@ func TestRunRepeatsUntilEnough(t *testing.T) {
 	c.Enough = func(results.Bench) bool { return false }
 	if b, err = Run(t.Context(), c); err != nil || b.Plan.Repetitions != mostRounds*c.Repetitions {
 		t.Errorf("never enough: %d repetitions, %v", b.Plan.Repetitions, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -3,14 +3,15 @@ package faults
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
 
 // action applies a fault to a world and returns once it is in force; an error says why that is not
-// confirmed. A fault in force despite it has an undo.
-type action func(ctx context.Context, at actionAt) (effect, error)
+// confirmed. A fault in force despite it has an undo; one with nothing to undo has none.
+type action func(ctx context.Context, at actionAt) (Undo, error)
 
 type actionAt struct {
 	World
@@ -18,12 +19,12 @@ type actionAt struct {
 	fault    *Fault
 }
 
-type effect struct {
-	note string // what was measured
-	undo Undo   // nil: there is nothing to undo
+// note records what was measured.
+func (at actionAt) note(format string, args ...any) {
+	at.director.mu.Lock()
+	defer at.director.mu.Unlock()
+	at.fault.window.Note = fmt.Sprintf(format, args...)
 }
-
-func (at actionAt) lease() time.Duration { return at.director.cfg.Lease }
 
 // did records the effects of the fault on a node. Those that don't say when they happened did so
 // now.
@@ -39,7 +40,7 @@ func (at actionAt) did(node int, effects ...history.Effect) {
 	}
 }
 
-func (at actionAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
+func (at actionAt) by() time.Duration { return at.fault.By.Of(at.director.cfg.Lease) }
 
 // one returns the node that the fault affects, from 0.
 func (at actionAt) one() int { return max(at.fault.Node, 1) - 1 }
@@ -54,11 +55,4 @@ func (at actionAt) nodes() []int {
 		all[i] = i
 	}
 	return all
-}
-
-func until(err error, undo Undo) (effect, error) {
-	if err != nil {
-		return effect{}, err
-	}
-	return effect{undo: undo}, nil
 }

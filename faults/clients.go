@@ -48,25 +48,27 @@ var clientKinds = []Kind{
 
 // onClient does something to the client that the fault affects.
 func onClient(do func(Client, context.Context) (Undo, error)) action {
-	return func(ctx context.Context, at actionAt) (e effect, err error) {
+	return func(ctx context.Context, at actionAt) (Undo, error) {
 		c, err := at.Client(at.fault.Client)
-		if err == nil {
-			e.undo, err = do(c, ctx)
+		if err != nil {
+			return nil, err
 		}
-		return e, err
+		return do(c, ctx)
 	}
 }
 
-func skewClient(_ context.Context, at actionAt) (effect, error) {
+func skewClient(_ context.Context, at actionAt) (Undo, error) {
 	at.director.standing[at.fault.Client-1].Skew += at.by()
-	return effect{note: "clock off by " + at.by().String()}, nil
+	at.note("clock off by %v", at.by())
+	return nil, nil
 }
 
-func collideOwners(_ context.Context, at actionAt) (effect, error) {
+func collideOwners(_ context.Context, at actionAt) (Undo, error) {
 	for i := range at.director.standing {
 		at.director.standing[i].Owner = sharedOwner
 	}
-	return effect{note: "owner id " + sharedOwner}, nil
+	at.note("owner id %s", sharedOwner)
+	return nil, nil
 }
 
 // sharedOwner is the owner id that all clients have when ids collide.
@@ -74,11 +76,12 @@ const sharedOwner = "thread-1"
 
 // slowWork, in force from the start, makes every critical section of the client take For; at a
 // moment, it lengthens that one section by For.
-func slowWork(ctx context.Context, at actionAt) (effect, error) {
+func slowWork(ctx context.Context, at actionAt) (Undo, error) {
 	if at.fault.When.Form() == AtStart {
-		work := at.fault.For.Of(at.lease())
+		work := at.fault.For.Of(at.director.cfg.Lease)
 		at.director.standing[at.fault.Client-1].Work = work
-		return effect{note: "work of " + work.String()}, nil
+		at.note("work of %v", work)
+		return nil, nil
 	}
 	return onClient(func(c Client, _ context.Context) (Undo, error) { return c.Hold(), nil })(ctx, at)
 }

@@ -99,7 +99,16 @@ func (d *Director) Plan() *Plan { return d.plan }
 // return before clients connect.
 func (d *Director) Start(ctx context.Context) {
 	d.Event(ctx, Event{Kind: Start}, nil)
-	for _, at := range d.plan.times() {
+	var times []time.Duration // one with Spec.Times n comes at the first n multiples of its time
+	for _, f := range d.plan.placed {
+		for n := range max(f.Times, 1) {
+			if f.form == AtTime {
+				times = append(times, time.Duration(n+1)*f.When.After.Of(d.plan.lease))
+			}
+		}
+	}
+	slices.Sort(times)
+	for _, at := range slices.Compact(times) {
 		d.cfg.World.After(at-time.Duration(d.cfg.World.Now()), func() { d.Event(ctx, Event{Kind: Time, At: at}, nil) })
 	}
 }
@@ -110,8 +119,8 @@ func (d *Director) Standing(client int) Standing { return d.standing[client-1] }
 // Event applies the faults placed at an event, and returns once they are in force. m is the message
 // of the event; nil if there is none.
 func (d *Director) Event(ctx context.Context, e Event, m Message) {
-	for _, due := range d.plan.next(e) {
-		d.Place(ctx, due.Spec, due.Where, m)
+	for _, s := range d.plan.next(e) {
+		d.Place(ctx, s, e.moment(), m)
 	}
 }
 
@@ -122,10 +131,22 @@ func (d *Director) Place(ctx context.Context, s Spec, where string, m Message) {
 	case f == nil:
 	case f.err != nil && f.undo == nil, f.kind.instant && !s.lasts():
 		d.End(f)
-	case f.undo != nil && s.lasts():
-		d.arrangeEnd(f)
-	default:
+	case f.undo == nil || !s.lasts():
 		d.record(f) // it stays
+	case s.Until != OtherEntered:
+		d.cfg.World.After(s.For.Of(d.cfg.Lease), func() { d.End(f) })
+	default: // it ends when another client next enters after For; one that entered earlier may leave
+		length := s.For.Of(d.cfg.Lease)
+		d.cfg.World.After(length, func() {
+			d.mu.Lock()
+			f.waiting = true
+			alone := d.alone(f)
+			d.mu.Unlock()
+			if alone {
+				d.cfg.World.After(settleTime, func() { d.End(f) })
+			}
+		})
+		d.cfg.World.After(length+untilLeases*d.cfg.Lease, func() { d.End(f) })
 	}
 }
 
@@ -136,8 +157,21 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	if f.kind, _ = FindKind(s.Fault); f.kind.In == InMessage {
 		f.message = m
 	}
-	f.window = history.Window{Fault: s.Fault, Client: f.client(), Node: f.node(), Start: d.cfg.World.Now(), Moment: where, Does: f.kind.Does}
-	if !d.add(f) {
+	f.window = history.Window{Fault: s.Fault, Start: d.cfg.World.Now(), Moment: where, Does: f.kind.Does}
+	f.window.Client, f.window.Node = f.target()
+	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
+	same := func(other *Fault) bool {    // the same effect on the same target
+		return other.Fault == f.Fault && !other.over &&
+			other.window.Client == f.window.Client && other.window.Node == f.window.Node
+	}
+	d.mu.Lock()
+	needless := f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] ||
+		f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, same)
+	if !needless {
+		d.faults = append(d.faults, f)
+	}
+	d.mu.Unlock()
+	if needless {
 		return nil
 	}
 	if d.cfg.Began != nil {
@@ -146,82 +180,36 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	if f.kind.In == InClient && f.kind.Does.Any(history.Kills) {
 		d.Left(s.Client)
 	}
-	e, err := f.kind.do(ctx, actionAt{d.cfg.World, d, f})
+	undo, err := f.kind.do(ctx, actionAt{d.cfg.World, d, f})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f.undo, f.err = e.undo, err
-	f.window.Confirmed, f.window.Note = err == nil, e.note
+	f.undo, f.err, f.window.Confirmed = undo, err, err == nil
 	if err != nil {
 		f.window.Note = err.Error()
 	}
 	return f
 }
 
-// add registers a fault; it returns false if the fault must not be applied.
-func (d *Director) add(f *Fault) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] {
-		return false
+// target returns the client that the fault affects, "" for none, and the node, from 0; -1 for none,
+// and for all.
+func (f *Fault) target() (client string, node int) {
+	if f.message != nil {
+		return ClientName(f.message.Client()), f.message.Node()
 	}
-	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
-	same := func(other *Fault) bool {    // the same effect on the same target
-		return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
+	if f.kind.On == OneClient && f.Client > 0 {
+		client = ClientName(f.Client)
 	}
-	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, same) {
-		return false
-	}
-	d.faults = append(d.faults, f)
-	return true
-}
-
-func (f *Fault) client() string {
 	switch {
-	case f.message != nil:
-		return ClientName(f.message.Client())
-	case f.kind.On == OneClient && f.Client > 0:
-		return ClientName(f.Client)
-	}
-	return ""
-}
-
-// node returns the node that the fault affects, from 0; -1 for none, and for all.
-func (f *Fault) node() int {
-	switch {
-	case f.message != nil:
-		return f.message.Node()
-	case f.kind.In == InMessage:
-		return f.Node - 1
 	case f.kind.On == OneNode, f.kind.Promotes():
-		return max(f.Node, 1) - 1
-	case f.kind.On == allNodes:
-		return f.Node - 1
+		return client, max(f.Node, 1) - 1
+	case f.kind.In == InMessage, f.kind.On == allNodes:
+		return client, f.Node - 1
 	}
-	return -1
+	return client, -1
 }
 
 // ClientName returns the name of the client with this number, from 1.
 func ClientName(number int) string { return fmt.Sprintf("c%d", number) }
-
-// arrangeEnd schedules the end of a fault: after For, or with Until when another client next enters
-// after that. One that entered earlier may leave.
-func (d *Director) arrangeEnd(f *Fault) {
-	length, end := f.For.Of(d.cfg.Lease), func() { d.End(f) }
-	if f.Until != OtherEntered {
-		d.cfg.World.After(length, end)
-		return
-	}
-	d.cfg.World.After(length, func() {
-		d.mu.Lock()
-		f.waiting = true
-		alone := d.alone(f)
-		d.mu.Unlock()
-		if alone {
-			d.cfg.World.After(settleTime, end)
-		}
-	})
-	d.cfg.World.After(length+untilLeases*d.cfg.Lease, end)
-}
 
 // Reach reports that a client has reached a moment: another operation may begin, and faults end
 // that wait for its entry into the critical section.

@@ -401,7 +401,9 @@ func TestPatternMatches(t *testing.T) {
 		{"any", inExtend, "HELLO", false, false}, // handshakes belong to no operation
 	}
 	for _, r := range rows {
-		if got := parsePattern(r.pattern).matches(r.op, r.command, r.write); got != r.want {
+		p := NewPlan([]Spec{{Fault: CrashClient, When: Trigger{Request: r.pattern}}}, testLease, false)
+		e := Event{Kind: Messages, Client: 1, Stage: Leaving, Operation: r.op, Write: r.write, Command: &history.Command{Name: r.command}}
+		if got := p.Watches(e); got != r.want {
 			t.Errorf("%q on %s in %s: %v, want %v", r.pattern, r.command, r.op, got, r.want)
 		}
 	}

@@ -34,16 +34,16 @@ var messageKinds = []Kind{
 }
 
 // loseMessage loses the message. In a replayed schedule the loss is a step of its own.
-func loseMessage(_ context.Context, at actionAt) (effect, error) {
+func loseMessage(_ context.Context, at actionAt) (Undo, error) {
 	if at.fault.message != nil {
 		at.fault.message.Lose()
 	}
-	return effect{}, nil
+	return nil, nil
 }
 
-func holdMessage(_ context.Context, at actionAt) (e effect, err error) {
-	if at.fault.message != nil {
-		e.undo = at.fault.message.Hold()
+func holdMessage(_ context.Context, at actionAt) (Undo, error) {
+	if at.fault.message == nil {
+		return nil, nil
 	}
-	return e, nil
+	return at.fault.message.Hold(), nil
 }

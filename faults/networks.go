@@ -45,39 +45,36 @@ var networkKinds = []Kind{
 		Uses: []Uses{mayFor}, instant: true, mustEnd: true, Placed: atStep, Does: history.Hinders | history.CutsSubscriptions, do: cutSubscribers},
 }
 
-func slowNetwork(ctx context.Context, at actionAt) (e effect, err error) {
-	e.note = "each way " + at.by().String()
+func slowNetwork(ctx context.Context, at actionAt) (Undo, error) {
+	rate := ""
 	if at.fault.Rate > 0 {
-		e.note += fmt.Sprintf(", %g bytes a second", at.fault.Rate)
+		rate = fmt.Sprintf(", %g bytes a second", at.fault.Rate)
 	}
-	e.undo, err = at.Slow(ctx, at.by(), at.fault.Rate)
-	return e, err
+	at.note("each way %v%s", at.by(), rate)
+	return at.Slow(ctx, at.by(), at.fault.Rate)
 }
 
 // block blocks all messages between a client and all nodes, or between all clients and a node.
-func block(ctx context.Context, at actionAt) (e effect, err error) {
-	client, node := at.fault.Client, All
+func block(ctx context.Context, at actionAt) (Undo, error) {
 	if at.fault.kind.On == OneNode {
-		client, node = All, at.one()
+		return at.Block(ctx, All, at.one())
 	}
-	e.undo, err = at.Block(ctx, client, node)
-	return e, err
+	return at.Block(ctx, at.fault.Client, All)
 }
 
 // isolateServer cuts a node off, with the client at whose moment it begins.
-func isolateServer(ctx context.Context, at actionAt) (e effect, err error) {
+func isolateServer(ctx context.Context, at actionAt) (Undo, error) {
 	if at.fault.Client > 0 {
-		e.note = "with " + ClientName(at.fault.Client)
+		at.note("with %s", ClientName(at.fault.Client))
 	}
-	e.undo, err = at.Isolate(ctx, at.one(), at.fault.Client)
-	return e, err
+	return at.Isolate(ctx, at.one(), at.fault.Client)
 }
 
-func cutSubscribers(ctx context.Context, at actionAt) (e effect, err error) {
+func cutSubscribers(ctx context.Context, at actionAt) (Undo, error) {
 	n, undo, err := at.CutSubscribers(ctx, at.fault.lasts())
-	if e.undo = undo; err == nil && n == 0 {
+	at.note("%d connections cut", n)
+	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: no connection subscribes", ErrNothing)
 	}
-	e.note = fmt.Sprintf("%d connections cut", n)
-	return e, err
+	return undo, err
 }

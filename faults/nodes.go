@@ -63,23 +63,29 @@ var nodeKinds = []Kind{
 }
 
 // killServer kills a node. Its undo restarts the node with the data that its persistence kept.
-func killServer(ctx context.Context, at actionAt) (effect, error) {
-	return until(at.KillServer(ctx, at.one()), func(ctx context.Context) error {
+func killServer(ctx context.Context, at actionAt) (Undo, error) {
+	if err := at.KillServer(ctx, at.one()); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
 		e, err := at.RestartServer(ctx, at.one())
 		at.did(at.one(), e)
 		return err
-	})
+	}, nil
 }
 
-func pauseServer(ctx context.Context, at actionAt) (effect, error) {
-	return until(at.StopServer(ctx, at.one()), func(ctx context.Context) error { return at.ContinueServer(ctx, at.one()) })
+func pauseServer(ctx context.Context, at actionAt) (Undo, error) {
+	if err := at.StopServer(ctx, at.one()); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return at.ContinueServer(ctx, at.one()) }, nil
 }
 
 // failover kills the primary of a pair and promotes its replica. With a length it first cuts the
 // replication, so that the replica misses later grants; the undo is then the failover. Without a
 // length it kills the primary at once, while replication flows, and the replica has whatever had
 // reached it. Either way it records whether the replica had the lock when it took over.
-func failover(ctx context.Context, at actionAt) (effect, error) {
+func failover(ctx context.Context, at actionAt) (Undo, error) {
 	promote := func(ctx context.Context) error {
 		had, e, err := at.Failover(ctx, at.one())
 		at.did(at.one(), e)
@@ -89,52 +95,53 @@ func failover(ctx context.Context, at actionAt) (effect, error) {
 		return err
 	}
 	if !at.fault.lasts() {
-		return effect{note: "while replication flowed"}, promote(ctx)
+		at.note("while replication flowed")
+		return nil, promote(ctx)
 	}
-	e, err := until(at.CutReplication(ctx, at.one()), promote)
-	e.note = "from the end of replication to the promotion of the replica"
-	return e, err
+	at.note("from the end of replication to the promotion of the replica")
+	if err := at.CutReplication(ctx, at.one()); err != nil {
+		return nil, err
+	}
+	return promote, nil
 }
 
-// jumpClock moves a node's clock. With a length, its undo sets the clock right; without, the clock
-// stays moved.
-func jumpClock(ctx context.Context, at actionAt) (effect, error) {
+func jumpClock(ctx context.Context, at actionAt) (Undo, error) {
+	at.note("clock off by %v", at.by())
 	moved, err := at.JumpClock(ctx, at.one(), at.by())
 	at.did(at.one(), moved)
-	e, err := until(err, at.rightClock())
-	if e.note = "clock off by " + at.by().String(); !at.fault.lasts() {
-		e.undo = nil
+	if err != nil || !at.fault.lasts() { // without a length, the clock stays moved
+		return nil, err
 	}
-	return e, err
+	return at.rightClock, nil
 }
 
-func driftClock(ctx context.Context, at actionAt) (effect, error) {
+func driftClock(ctx context.Context, at actionAt) (Undo, error) {
+	at.note("clock at rate %g", at.fault.Rate)
 	drifts, err := at.DriftClock(ctx, at.one(), at.fault.Rate)
 	at.did(at.one(), drifts)
-	e, err := until(err, at.rightClock())
-	e.note = fmt.Sprintf("clock at rate %g", at.fault.Rate)
-	return e, err
-}
-
-func (at actionAt) rightClock() Undo {
-	return func(ctx context.Context) error {
-		effects, err := at.SetClockRight(ctx, at.one())
-		at.did(at.one(), effects...)
-		return err
+	if err != nil {
+		return nil, err
 	}
+	return at.rightClock, nil
 }
 
-func flushScripts(ctx context.Context, at actionAt) (effect, error) {
+func (at actionAt) rightClock(ctx context.Context) error {
+	effects, err := at.SetClockRight(ctx, at.one())
+	at.did(at.one(), effects...)
+	return err
+}
+
+func flushScripts(ctx context.Context, at actionAt) (Undo, error) {
 	var errs []error
 	for _, node := range at.nodes() {
 		errs = append(errs, at.FlushScripts(ctx, node))
 	}
-	return effect{}, errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
 
 // deleteKeys deletes the lock's keys, as an operator might. A node that is down has no keys that a
 // client could still see.
-func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
+func deleteKeys(ctx context.Context, at actionAt) (Undo, error) {
 	deleted := 0
 	var errs []error
 	for _, node := range at.nodes() {
@@ -143,20 +150,20 @@ func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 		errs = append(errs, err)
 		deleted += len(gone.Lost)
 	}
-	e, err := effect{note: fmt.Sprintf("%d keys deleted", deleted)}, errors.Join(errs...)
-	switch {
+	err := errors.Join(errs...)
+	switch at.note("%d keys deleted", deleted); {
 	case deleted > 0 && err != nil:
-		e.note += "; " + err.Error()
-		return e, nil
+		at.note("%d keys deleted; %v", deleted, err)
+		return nil, nil
 	case deleted == 0 && err == nil:
 		err = fmt.Errorf("%w: the lock has no keys there", ErrNothing)
 	}
-	return e, err
+	return nil, err
 }
 
 // evictKeys fills a node's memory until it has evicted the lock's keys. One eviction confirms it:
 // clients may have deleted and retaken the other keys.
-func evictKeys(ctx context.Context, at actionAt) (effect, error) {
+func evictKeys(ctx context.Context, at actionAt) (Undo, error) {
 	effects, err := at.EvictKeys(ctx, at.one())
 	at.did(at.one(), effects...)
 	var lost []string
@@ -168,5 +175,6 @@ func evictKeys(ctx context.Context, at actionAt) (effect, error) {
 	if err == nil && evictions == 0 {
 		err = fmt.Errorf("%w: the lock has no keys there", ErrNothing)
 	}
-	return effect{note: fmt.Sprintf("%d keys of the lock, %d evictions of them", len(slices.Compact(lost)), evictions)}, err
+	at.note("%d keys of the lock, %d evictions of them", len(slices.Compact(lost)), evictions)
+	return nil, err
 }

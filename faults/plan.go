@@ -2,10 +2,38 @@ package faults
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
+)
+
+// Operation is what a request is sent for.
+type Operation string
+
+// The operations. A request that a lock sends while its client neither acquires nor releases is an
+// extend.
+const (
+	inAcquire Operation = "acquire"
+	inExtend  Operation = "extend"
+	inUse     Operation = "use" // sent to the guarded store
+	inRelease Operation = "release"
+
+	anyOperation = "any"
+	anyWrite     = "*w"
+)
+
+// Stage is how far a request or reply has come.
+type Stage uint8
+
+// The stages. Faults of messages are injected on the way, all others at the client.
+const (
+	Leaving   Stage = iota + 1 // the request has not left its client
+	Underway                   // the request is between client and node
+	Answered                   // the reply is between node and client
+	Returning                  // the reply has reached the client, which has not seen it
 )
 
 type eventKind uint8
@@ -31,13 +59,6 @@ type Event struct {
 	Write     bool             `json:"write,omitempty"`     // the command writes
 }
 
-// dueFault is a fault to be injected now. Its Client is the one that came, where the plan names
-// none.
-type dueFault struct {
-	Spec
-	Where string // the moment, for people
-}
-
 // Plan decides when the faults of a run are injected, alike in every world. It counts the matches
 // of triggers. It is safe for concurrent use.
 type Plan struct {
@@ -53,7 +74,9 @@ type placed struct {
 	Spec
 	kind Kind
 	form Form
-	on   pattern
+	// of its request or reply: the operation, and the command, "" for any
+	operation, command string
+
 	seen map[int]int // matches of its trigger so far, by client; of a time and of the start by 0
 	left int         // how often it will still be injected
 }
@@ -64,8 +87,9 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 	p := &Plan{lease: lease, nilGrants: nilGrants, in: map[int]Operation{}}
 	for _, s := range specs {
 		kind, _ := FindKind(s.Fault)
-		p.placed = append(p.placed, &placed{Spec: s, kind: kind, form: s.When.Form(), on: parsePattern(s.When.Request + s.When.Reply), seen: map[int]int{},
-			left: max(s.Times, 1)})
+		operation, command, _ := strings.Cut(strings.TrimSpace(s.When.Request+s.When.Reply), " ")
+		p.placed = append(p.placed, &placed{Spec: s, kind: kind, form: s.When.Form(), operation: operation,
+			command: strings.TrimSpace(command), seen: map[int]int{}, left: max(s.Times, 1)})
 	}
 	return p
 }
@@ -73,8 +97,9 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 // Empty reports whether no fault is placed.
 func (p *Plan) Empty() bool { return len(p.placed) == 0 }
 
-// next counts an event and returns the faults to be injected at it, in the order of the plan.
-func (p *Plan) next(e Event) (due []dueFault) {
+// next counts an event and returns the faults to be injected at it, in the order of the plan. Where
+// the plan names no client, it is the one that came.
+func (p *Plan) next(e Event) (due []Spec) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.placed {
@@ -88,7 +113,7 @@ func (p *Plan) next(e Event) (due []dueFault) {
 			f.Client = e.Client
 		}
 		f.left--
-		due = append(due, dueFault{f.Spec, e.moment()})
+		due = append(due, f.Spec)
 	}
 	return due
 }
@@ -110,26 +135,18 @@ func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	})
 }
 
-// times returns when faults are injected, since the start of the run: one with Spec.Times n at the
-// first n multiples of its time.
-func (p *Plan) times() (all []time.Duration) {
-	for _, f := range p.placed {
-		if f.form != AtTime {
-			continue
-		}
-		for n := range max(f.Times, 1) {
-			all = append(all, time.Duration(n+1)*f.When.After.Of(p.lease))
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // Reach records that a client has reached a moment, which may begin another operation.
 func (p *Plan) Reach(client int, m history.Moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.in[client] = after(m)
+	switch m {
+	case history.Calling:
+		p.in[client] = inAcquire
+	case history.BeforeRelease:
+		p.in[client] = inRelease
+	default:
+		p.in[client] = inExtend
+	}
 }
 
 // Operation returns the operation for which the client sends a request now.
@@ -164,12 +181,31 @@ func (p *Plan) matches(f *placed, e Event) bool {
 	switch {
 	case f.form&(AtRequest|AtReply) == 0 || f.stage() != e.Stage:
 		return false
-	case f.form == AtRequest:
-		return f.on.matches(e.Operation, e.Command.Name, e.Write)
 	case e.Stage == Returning && (e.Operation == inAcquire || e.Operation == inRelease) && e.Operation != p.in[e.Client]:
 		return false // the operation is over: a quorum was reached without this reply
+	case upstream.Opening(e.Command.Name): // belongs to no operation
+		return false
+	case f.operation != anyOperation && f.operation != string(e.Operation):
+		return false
+	case f.command != anyWrite:
+		return f.command == "" || strings.EqualFold(f.command, e.Command.Name)
 	}
-	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
+	return e.Write && (f.form == AtRequest || wrote(e, p.nilGrants))
+}
+
+// wrote reports whether a command that writes has written, by its reply: a refused SET NX has not.
+// A script that replies several values says so in the first. nilGrants reverses the meaning of an
+// acquire script's nil.
+func wrote(e Event, nilGrants bool) bool {
+	reply := e.Command.Reply
+	switch script := strings.HasPrefix(e.Command.Name, "EVAL"); {
+	case script && e.Operation == inRelease && reply == "(nil)": // a release script may reply so whether or not it released
+		return true
+	case script && nilGrants && e.Operation == inAcquire:
+		return reply == "(nil)"
+	}
+	return reply != "(nil)" && reply != "0" && reply != "[0]" &&
+		!strings.HasPrefix(reply, "[0, ") && !strings.HasPrefix(reply, "-")
 }
 
 func (f *placed) stage() Stage {

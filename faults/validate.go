@@ -62,7 +62,16 @@ func (f Spec) Validate(s Setting, bad Problems) {
 	validateTrigger(f.When, kind, s, func(path, format string, args ...any) {
 		bad(strings.TrimSuffix("when."+path, "."), format, args...)
 	})
-	validateRepeats(f, kind, bad)
+	// counts of events that happen once
+	if f.When.Nth != 0 && f.When.Moment+f.When.Request+f.When.Reply == "" {
+		bad("when.nth", "there is no moment, request or reply to count")
+	}
+	if f.Times > 1 && kind.Promotes() {
+		bad("times", "a pair fails over once: the old primary does not return")
+	}
+	if f.Times > 1 && f.When == (Trigger{}) {
+		bad("times", "%s acts from the start, which happens once", f.Fault)
+	}
 }
 
 // oneOf reports a word that is not known.
@@ -81,20 +90,6 @@ func between(bad Problems, path string, n, high int) {
 func notNegative(bad Problems, path string, span Span, s Setting) {
 	if span.Of(s.Lease) < 0 {
 		bad(path, "must not be negative")
-	}
-}
-
-// validateRepeats reports counts of events that happen once.
-func validateRepeats(f Spec, kind Kind, bad Problems) {
-	t := f.When
-	if t.Nth != 0 && t.Moment+t.Request+t.Reply == "" {
-		bad("when.nth", "there is no moment, request or reply to count")
-	}
-	if f.Times > 1 && kind.Promotes() {
-		bad("times", "a pair fails over once: the old primary does not return")
-	}
-	if f.Times > 1 && t == (Trigger{}) {
-		bad("times", "%s acts from the start, which happens once", f.Fault)
 	}
 }
 
@@ -178,8 +173,9 @@ func validatePattern(bad Problems, path, text string) {
 		return
 	}
 	op, command, both := strings.Cut(text, " ")
-	if !slices.Contains(operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, foreign.List(operations()))
+	known := []string{string(inAcquire), string(inExtend), string(inUse), string(inRelease), anyOperation}
+	if !slices.Contains(known, op) {
+		bad(path, "unknown operation %q; known are %s", op, foreign.List(known))
 	}
 	if both && !commandForm.MatchString(command) {
 		bad(path, "%q: after the operation comes one command, or *w for all that write", command)

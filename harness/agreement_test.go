@@ -36,9 +36,7 @@ func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 		for i, s := range rows {
 			group.Go(func() (err error) { all[i], err = difference(ctx, s, simulated, real); return err })
 		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, group.Wait())
 		for i, text := range all {
 			if text != "" {
 				differ, how = append(differ, rows[i]), append(how, rows[i].Name+": "+text)

@@ -94,11 +94,7 @@ func (all childProcesses) close() error {
 
 // watchChild records the commands of a client's child and applies the faults placed at them, as own
 // does for the client's own commands.
-func (d *serverDriver) watchChild(index int, own *inject.Wire, rec *clientRecord) {
-	if index >= len(d.children) {
-		return
-	}
-	c := d.children[index]
+func (d *serverDriver) watchChild(c *child, own *inject.Wire, rec *clientRecord) {
 	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Plan: own.Plan, Watch: own.Watch, Timeline: own.Timeline, Names: own.Names,
 		Source: own.Source, Scripts: own.Scripts, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
@@ -151,22 +147,25 @@ func (b childBody) Crash(ctx context.Context) error {
 	return b.Goroutine.Crash(ctx)
 }
 
-// throughChild makes the variant open handles in the client's child, if it has one.
-func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject.Gate, v impls.Variant) impls.Variant {
-	if index >= len(d.children) {
-		return v
-	}
-	c := d.children[index]
-	v.New = func(env impls.Env) (impls.Lock, error) {
-		var sentinels bool
-		if env.Addrs, sentinels = d.childAddrs(index, len(env.Addrs)); !sentinels {
-			env.Master = ""
+// throughChild returns what opens handles in the client's child.
+func (d *serverDriver) throughChild(ctx context.Context, c *child, index int, gate *inject.Goroutine) func(impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) {
+		// its links to the nodes; to the sentinels, if it knows these, or else to the balancer
+		from, to := 0, len(env.Addrs)
+		if d.servers.lock.Sentinels() != nil {
+			from, to = d.servers.lock.Len(), d.servers.links()-1
+			if !d.Subject.About.Has(subject.CanSentinel) {
+				from, to, env.Master = to, to+1, ""
+			}
+		}
+		env.Addrs = nil
+		for link := from; link < to; link++ {
+			env.Addrs = append(env.Addrs, d.routes[index][link].Addr())
 		}
 		c.Skew = d.director.Standing(index + 1).Skew
 		lock, err := c.Open(ctx, env)
 		return &childLock{Lock: lock, child: c, gate: gate, env: env, timeline: d.timeline}, err
 	}
-	return v
 }
 
 // childLock is a child's handle as its client sees it: calls do not return while the client is
@@ -174,7 +173,7 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 type childLock struct {
 	impls.Lock
 	child    *child
-	gate     *inject.Gate
+	gate     *inject.Goroutine
 	env      impls.Env
 	timeline func() int64
 }
@@ -223,11 +222,11 @@ func (e Experiment) validateSubject() error {
 	switch {
 	case e.Subject.Exec == "":
 		return nil
-	case e.topology() == impls.Cluster && !e.Subject.About.KnowsClusters():
+	case e.topology() == impls.Cluster && !e.Subject.About.Has(subject.CanCluster):
 		return fmt.Errorf("%s: %w: the child has no client of a cluster; one that has says so: \"can\": [\"cluster\"]", e.Scenario.Name, ErrNotApplicable)
 	case e.has(does(history.SkewsClient)) && e.As != Processes:
 		return fmt.Errorf("%s: %w: the clock of a child is its machine's", e.Scenario.Name, ErrNotApplicable)
-	case e.has(does(history.CancelsCall)) && !e.Subject.About.CanCancel():
+	case e.has(does(history.CancelsCall)) && !e.Subject.About.Has(subject.CanCancel):
 		return fmt.Errorf("%s: %w: the child cannot cancel an acquire", e.Scenario.Name, ErrNotApplicable)
 	}
 	return nil

@@ -51,7 +51,7 @@ func ClientMain(lock string) error {
 
 // describe returns what the process of a client says of a lock, which its run knows already.
 func describe(v impls.Variant) subject.Description {
-	about := subject.Description{Name: v.Name, Can: []string{"cancel", "sentinel", "cluster"}}
+	about := subject.Description{Name: v.Name, Can: []string{subject.CanCancel, subject.CanSentinel, subject.CanCluster}}
 	if v.Traits.NotifiesLoss {
 		about.Can = append(about.Can, "lost")
 	}

@@ -23,9 +23,9 @@ func (d *serverDriver) runClients(ctx context.Context) error {
 		d.overlaps.slack = d.clockError
 	}
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
-	clients := make([]*goroutineClient, d.Scenario.Clients)
+	clients, closers := make([]*workloads.Client, d.Scenario.Clients), make([]func() error, d.Scenario.Clients)
 	for i := range clients {
-		clients[i] = d.join(ctx, i)
+		clients[i], closers[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
 	leading, end := context.WithCancel(ctx)
@@ -38,25 +38,25 @@ func (d *serverDriver) runClients(ctx context.Context) error {
 		defer close(ended)
 		_ = d.endFaults()
 	})
-	for _, m := range clients {
-		group.Go(func() error { return d.runClient(ctx, w, m) })
+	for _, c := range clients {
+		group.Go(func() error { return d.runClient(ctx, w, c) })
 	}
 	err := group.Wait() // which ends ctx
 	<-ended
-	for _, m := range clients {
-		err = errors.Join(err, m.close())
+	for _, end := range closers {
+		err = errors.Join(err, end())
 	}
 	return err
 }
 
 // runClient drives one client. A client killed by its plan ends without an error.
-func (d *serverDriver) runClient(ctx context.Context, w *workloads.Workload, m *goroutineClient) error {
+func (d *serverDriver) runClient(ctx context.Context, w *workloads.Workload, c *workloads.Client) error {
 	over := func() {}
-	if m.client.Index < len(d.children) { // its child is killed when ctx ends before it is done
+	if c.Index < len(d.children) { // its child is killed when ctx ends before it is done
 		killed := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(killed)
-			d.children[m.client.Index].Kill()
+			d.children[c.Index].Kill()
 		})
 		over = func() {
 			if !stop() {
@@ -65,61 +65,62 @@ func (d *serverDriver) runClient(ctx context.Context, w *workloads.Workload, m *
 		}
 	}
 	own, end := context.WithCancel(ctx) // the deadlines of its acquires must not affect other clients
-	err := w.Run(own, m.client)
+	err := w.Run(own, c)
 	end()
 	over()
-	d.director.Left(m.client.Index + 1)
-	if m.client.Index < len(d.children) {
-		if gone := d.children[m.client.Index].Err(); gone != nil { // its child has ended by itself
+	d.director.Left(c.Index + 1)
+	if c.Index < len(d.children) {
+		if gone := d.children[c.Index].Err(); gone != nil { // its child has ended by itself
 			return gone
 		}
 	}
 	if err == nil || errors.Is(err, impls.ErrCrashed) {
 		return nil
 	}
-	return fmt.Errorf("client %s: %w", m.client.Name, err)
+	return fmt.Errorf("client %s: %w", c.Name, err)
 }
 
-// goroutineClient is one in-process client and what must be closed after it.
-type goroutineClient struct {
-	client *workloads.Client
-	close  func() error
-}
-
-// join makes the client with an index: its gate, its wires, its recorders.
-func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
-	body, rec := inject.NewGoroutine(), d.newRecord(index)
-	var both faults.Client = body
-	if index < len(d.children) {
-		both = childBody{body, d.children[index].Child}
-	}
-	d.world.Enlist(index+1, both)
-	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
+// join makes the client with an index: its gate, its wires, its recorders. end closes it.
+func (d *serverDriver) join(ctx context.Context, index int) (client *workloads.Client, end func() error) {
+	name := workloads.ClientName(index)
+	rec := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, warm: d.warm(),
+		overlaps: d.overlaps, open: d.Scenario.Rate > 0}
+	d.joining.Lock()
+	d.records = append(d.records, rec)
+	d.joining.Unlock()
+	body := inject.NewGoroutine()
+	wire := &inject.Wire{Gate: body, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
 		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: uint64(index+1) << 32, Dial: d.dialer(index), Node: d.servers.recorded,
 		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
 			return body.Rest(ctx)
 		}}
-	d.watchChild(index, wire, rec)
 	access := workloads.Access{
 		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.director.Standing(index + 1).Skew),
 		Timeline: d.timeline, Record: rec, Seed: workloads.ClientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
 		At: d.moments(index, body),
 	}
 	setup := d.setup(index)
-	setup.Variant = d.throughChild(ctx, index, body.Gate, setup.Variant)
+	var both faults.Client = body
+	if index < len(d.children) {
+		c := d.children[index]
+		both = childBody{body, c.Child}
+		d.watchChild(c, wire, rec)
+		setup.Variant.New = d.throughChild(ctx, c, index, body)
+	}
+	d.world.Enlist(index+1, both)
 	client, closeClient := workloads.Connect(access, setup)
 	client.Relay = d.relay
 	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.OpenLoop().Starts(index)
 	if d.has(does(history.CancelsCall)) {
 		client.Scope = body.Scope
 	}
-	return &goroutineClient{client, func() error {
-		if err := closeClient(); body.Gate.Pass() == nil {
+	return client, func() error {
+		if err := closeClient(); body.Pass() == nil {
 			return err
 		}
 		return nil // the errors of a dead client mean nothing
-	}}
+	}
 }
 
 // moments returns the function for a client's moments: it applies the faults there and waits.
@@ -173,15 +174,6 @@ type clientRecord struct {
 	// when its acquires were to begin, in their order, in an open loop. Only the client's own
 	// goroutine uses it during the run.
 	intended []int64
-}
-
-func (d *serverDriver) newRecord(index int) *clientRecord {
-	name := workloads.ClientName(index)
-	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, warm: d.warm(), overlaps: d.overlaps, open: d.Scenario.Rate > 0}
-	d.joining.Lock()
-	defer d.joining.Unlock()
-	d.records = append(d.records, r)
-	return r
 }
 
 // Begin does nothing for a client in this process: even when it dies, its calls return.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/perf/benchmath"
-	"golang.org/x/sys/unix"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -107,7 +107,7 @@ type side struct {
 func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	b.Helper()
 	runtime.GC()
-	server, cpu, start := serverTime(b, meter), processTime(b), time.Now()
+	server, cpu, start := serverTime(b, meter), subprocess.UsedCPU(), time.Now()
 	var group sync.WaitGroup
 	for _, run := range s.run {
 		group.Go(func() {
@@ -120,33 +120,20 @@ func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	if s.after != nil {
 		s.after()
 	}
-	took := spent{wall: time.Since(start), cpu: processTime(b) - cpu}
+	took := spent{wall: time.Since(start), cpu: subprocess.UsedCPU() - cpu}
 	took.server = serverTime(b, meter) - server
 	return took
-}
-
-// processTime returns the processor time that this process has used.
-func processTime(b *testing.B) time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // serverTime returns the processor time that the server reports.
 func serverTime(b *testing.B, c *redis.Client) (sum time.Duration) {
 	text, err := c.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for _, line := range strings.Split(text, "\r\n") {
 		name, value, _ := strings.Cut(line, ":")
 		if name == "used_cpu_sys" || name == "used_cpu_user" {
 			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			sum += time.Duration(seconds * float64(time.Second))
 		}
 	}
@@ -164,25 +151,19 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	d := newServerDriver(e)
 	d.servers = servers
 	err := d.prepare(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err = d.arm(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, d.arm(b.Context()))
 	file, err := os.Create(filepath.Join(b.TempDir(), results.RecordingFile))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	// called once per turn instead of by a timer, so that each turn writes only its own records
 	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})}
 	s := &side{after: func() { spool.write(math.MaxInt64) }, closes: []func() error{func() error { _, err := spool.end(); return err }}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"
-		m := d.join(b.Context(), i)
-		s.run = append(s.run, func(ctx context.Context) error { return d.runClient(ctx, hot, m) })
-		s.closes = append(s.closes, m.close)
+		c, end := d.join(b.Context(), i)
+		s.run = append(s.run, func(ctx context.Context) error { return d.runClient(ctx, hot, c) })
+		s.closes = append(s.closes, end)
 	}
 	return s
 }

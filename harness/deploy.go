@@ -146,11 +146,9 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) error {
 	for client := range d.Scenario.Clients {
 		links := map[int]*inject.Link{}
 		for node := storeNode; node < d.servers.links(); node++ {
-			cfg := inject.LinkConfig{Client: client + 1, Node: node, Aside: node >= d.servers.lock.Len(), Balancer: d.servers.isBalancer(node),
+			balancer := d.servers.isBalancer(node) // it leads to a node
+			cfg := inject.LinkConfig{Client: client + 1, Node: node, Aside: node >= d.servers.lock.Len() && !balancer, Balancer: balancer,
 				Dial: func(ctx context.Context) (net.Conn, error) { return d.dialFromClient(ctx, client, node) }}
-			if cfg.Balancer {
-				cfg.Aside = false // it leads to a node
-			}
 			onCluster := d.topology() == impls.Cluster && node >= 0
 			if onCluster { // a machine's link leads to the present primary of its slots
 				cfg.Node = node % d.servers.primaries()

@@ -123,9 +123,16 @@ func (e Experiment) Validate() error {
 	if err := e.validateSubject(); err != nil {
 		return err
 	}
+	placed := e.Scenario
+	placed.Topology = e.topology()
 	for _, f := range e.faults() {
-		if err := e.validateFault(f); err != nil {
-			return err
+		kind, _ := faults.FindKind(f.Fault)
+		if why := kind.Refusal(e.Provider.Guest(), placed.Topology); why != "" {
+			return fmt.Errorf("%s of the scenario %s is %w on %s, %s: %s", f.Fault, placed.Name, servers.ErrRefused, e.Provider.Name(), placed.Topology, why)
+		}
+		// a scenario that leaves the topology to the lock may name a node that the lock does not have
+		if most := placed.NodeCount(); f.Node > most {
+			return fmt.Errorf("%s of %s on node %d: %w: %s, %s, has %d", f.Fault, placed.Name, f.Node, ErrUsage, e.Variant.Name, placed.Topology, most)
 		}
 	}
 	if e.Scenario.Clients < 1 {
@@ -138,21 +145,6 @@ func (e Experiment) Validate() error {
 		return fmt.Errorf("clients %d: %w: at most %d as processes, each of which takes some 20 MiB", e.Scenario.Clients, ErrUsage, maxProcesses)
 	}
 	return e.slots()
-}
-
-// validateFault returns an error if a fault is impossible in the experiment's world, or names a
-// node that the lock does not have: a scenario that leaves the topology to the lock may name one.
-func (e Experiment) validateFault(f faults.Spec) error {
-	kind, _ := faults.FindKind(f.Fault)
-	if why := kind.Refusal(e.Provider.Guest(), e.topology()); why != "" {
-		return fmt.Errorf("%s of the scenario %s is %w on %s, %s: %s", f.Fault, e.Scenario.Name, servers.ErrRefused, e.Provider.Name(), e.topology(), why)
-	}
-	s := e.Scenario
-	s.Topology = e.topology()
-	if most := s.NodeCount(); f.Node > most {
-		return fmt.Errorf("%s of %s on node %d: %w: %s, %s, has %d", f.Fault, s.Name, f.Node, ErrUsage, e.Variant.Name, s.Topology, most)
-	}
-	return nil
 }
 
 // lease returns the lock's lease; 0 for a lock that has none.

@@ -50,14 +50,10 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: owner.Addr(0)})
 	defer c.Close()
 	for _, key := range []string{"job", "{job}:queue", "store:job", "lockbench:other:job", "{lockbench:other:job}:fence"} {
-		if err := c.Set(t.Context(), key, "the owner's "+key, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Set(t.Context(), key, "the owner's "+key, 0).Err())
 	}
 	guest := []any{"ACL", "SETUSER", "guest", "on", ">secret", "~*", "&*", "+@all", "-scan", "-keys", "-@dangerous", "+info"}
-	if err := c.Do(t.Context(), guest...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Do(t.Context(), guest...).Err())
 	before := contents(t, c)
 	for _, scenario := range []string{"kill-server", "eviction"} {
 		if _, err := Run(t.Context(), experiment(t, "fenced", scenario, url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
@@ -99,13 +95,9 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 			e.Subject = subject.Fleet{Exec: fmt.Sprintf("%s=1 %s", childVariable, os.Args[0])}
 			var err error
 			e.Variant, err = e.Subject.Probe(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out, err := Run(t.Context(), e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if out.Result.Operations["acquire"]["ok"] == 0 {
 				t.Errorf("acquires %v, want grants", out.Result.Operations["acquire"])
 			}
@@ -132,15 +124,11 @@ func TestAStoppedChildMayBeKilled(t *testing.T) {
 	e := experiment(t, "token", "steady", provider(t, "process"), Goroutines)
 	e.Subject = subject.Fleet{Exec: fmt.Sprintf("%s=1 %s", childVariable, os.Args[0])}
 	all, _, err := e.startChildren(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = all.close() }()
 	body := childBody{inject.NewGoroutine(), all[0].Child}
 	resume, err := body.Pause(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := body.Crash(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -161,14 +149,10 @@ func TestCausesOnAServerThatKnowsTheScripts(t *testing.T) {
 		t.Run(lock, func(t *testing.T) {
 			e := experiment(t, lock, "pause-holder", url, Goroutines)
 			for _, s := range e.Variant.Scripts {
-				if err := c.ScriptLoad(t.Context(), s.Source).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.ScriptLoad(t.Context(), s.Source).Err())
 			}
 			out, err := Run(t.Context(), e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			found := 0
 			for _, p := range out.Result.Properties {
 				for cause, n := range p.Causes {
@@ -226,14 +210,10 @@ func interruptedRun(t *testing.T, c *redis.Client, e Experiment, abandon bool) {
 func guestOf(t *testing.T, credentials string) (owner servers.Deployment, url *servers.URL) {
 	t.Helper()
 	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = owner.Close() })
 	url, err = servers.NewURL(servers.Access{}, "redis://"+credentials+owner.Addr(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return owner, url
 }
 
@@ -241,15 +221,11 @@ func guestOf(t *testing.T, credentials string) (owner servers.Deployment, url *s
 func contents(t *testing.T, c *redis.Client) map[string]string {
 	t.Helper()
 	keys, err := c.Keys(t.Context(), "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]string{}
 	for _, key := range keys {
 		dump, err := c.Dump(t.Context(), key).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[key] = dump + c.PTTL(t.Context(), key).Val().String()
 	}
 	return all

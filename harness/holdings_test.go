@@ -6,33 +6,28 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	moby "github.com/moby/moby/client"
 )
 
 // held counts the resources that this process uses.
 type held struct {
-	goroutines, files, children, containers, directories int
-	heap                                                 int // MiB that a collection leaves
+	goroutines, files, children, directories int
+	heap                                     int // MiB that a collection leaves
 }
 
 // heapRoom is how much of the heap, in MiB, pools and caches may take; an experiment that is kept
 // takes more in a few rounds.
 const heapRoom = 16
 
-// holdings counts them; containers and directories are those of deployments under a directory.
+// holdings counts them; directories are those of deployments under a directory, containers' too.
 func holdings(t *testing.T, under string) held {
 	t.Helper()
-	containers := containers(t, under) // first: the request opens connections
 	directories, err := os.ReadDir(under)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Skip(err)
 	}
-	return held{runtime.NumGoroutine(), len(files), len(children(t)), containers, len(directories), liveHeap()}
+	return held{runtime.NumGoroutine(), len(files), len(children(t)), len(directories), liveHeap()}
 }
 
 // liveHeap returns the size of what is still in use, in MiB.
@@ -61,33 +56,12 @@ func children(t *testing.T) []string {
 	return pids
 }
 
-// containers counts the containers of deployments under a directory, running or not; 0 without an
-// engine.
-func containers(t *testing.T, under string) (n int) {
-	t.Helper()
-	engine, err := moby.New(moby.FromEnv)
-	if err != nil {
-		return 0
-	}
-	defer engine.Close()
-	list, err := engine.ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.workspace")})
-	if err != nil {
-		return 0
-	}
-	for _, c := range list.Items {
-		if strings.HasPrefix(c.Labels["lockbench.workspace"], under) {
-			n++
-		}
-	}
-	return n
-}
-
 // settleTime is how long closing resources may take, such as the connections of a closed Redis
 // client.
 const settleTime = 5 * time.Second
 
 func (h held) exceeds(before held) bool {
-	return h.goroutines > before.goroutines || h.files > before.files || h.children > before.children || h.containers > before.containers || h.directories > before.directories ||
+	return h.goroutines > before.goroutines || h.files > before.files || h.children > before.children || h.directories > before.directories ||
 		h.heap > before.heap+heapRoom
 }
 

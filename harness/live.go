@@ -10,8 +10,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/subject"
 )
 
 // Live lets a search run schedules with real children and servers (package search). Each has its
@@ -21,7 +21,6 @@ type Live struct {
 	servers    *deployment
 	children   childProcesses
 	clockError int64
-	log        *servers.Log // of all schedules; nil: none
 	runs       int
 }
 
@@ -35,7 +34,6 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 	if l.servers, err = e.startServers(ctx); err != nil {
 		return nil, err
 	}
-	l.log = l.servers.lock.Log()
 	if l.children, l.clockError, err = e.startChildren(ctx); err != nil {
 		err = errors.Join(err, l.Close())
 		return nil, err
@@ -46,8 +44,8 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 // Close ends the children and the servers.
 func (l *Live) Close() error {
 	err := errors.Join(l.children.close(), l.servers.close())
-	if l.log != nil {
-		err = errors.Join(err, l.log.Close())
+	if log := l.servers.lock.Log(); log != nil {
+		err = errors.Join(err, log.Close())
 	}
 	return err
 }
@@ -69,7 +67,6 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 		return out, err
 	}
 	if d.steps = d.newSteps(); d.steps != nil { // what earlier schedules did is none of this one's
-		d.steps.log = l.log
 		d.steps.read()
 		d.steps.steps = nil
 	}
@@ -127,12 +124,12 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	}
 }
 
-// LiveFaults returns those of the faults that a search can place with children.
-func LiveFaults(names []string, canCancel bool) []string {
+// LiveFaults returns those of the faults that a search can place with such children.
+func LiveFaults(names []string, child subject.Description) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		kind, _ := faults.FindKind(name)
 		switch {
-		case kind.Does.Any(history.SkewsClient), kind.Does.Any(history.CancelsCall) && !canCancel:
+		case kind.Does.Any(history.SkewsClient), kind.Does.Any(history.CancelsCall) && !child.Has(subject.CanCancel):
 			return true
 		}
 		return kind.On != faults.OneClient && (kind.Harms || !kind.OnNode())

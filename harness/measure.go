@@ -19,7 +19,13 @@ func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	r.Wait = &wait
 	r.SetLatency(set, "")
 	r.Load = d.load(rec.Ops)
-	r.Health.GCMax = longestCollection(d.base)
+	var pauses debug.GCStats // of this process, as far as the runtime remembers
+	debug.ReadGCStats(&pauses)
+	for i, end := range pauses.PauseEnd {
+		if i < len(pauses.Pause) && end.After(d.base) {
+			r.Health.GCMax = max(r.Health.GCMax, pauses.Pause[i])
+		}
+	}
 	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.Windows))
 	r.Health.Stalled = r.Health.MaxStall > d.lease()/stallShare || len(judge.LateServers(d.Scenario, rec.Windows)) > 0
 	for _, w := range rec.Windows {
@@ -66,10 +72,14 @@ func (d *serverDriver) latencies(h *results.Health, rec *record) (set *latency.S
 }
 
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {
+	end := d.ended + 1 // of measuring: with the clients, or with the length
+	if over := d.warm() + d.length(); d.length() > 0 && over < d.ended {
+		end = over
+	}
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
-		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
+		Duration: time.Duration(max(min(end, d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
 	l.Offered = d.OpenLoop().Offered(d.warm(), d.warm()+int64(l.Duration))
-	within, end := 0, d.measuredUntil()
+	within := 0
 	for i := range ops {
 		op := &ops[i]
 		switch {
@@ -82,19 +92,6 @@ func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	}
 	l.Achieved = float64(within) / l.Duration.Seconds()
 	return l
-}
-
-// longestCollection returns the longest pause of this process by the garbage collector since an
-// instant, among those that the runtime remembers.
-func longestCollection(since time.Time) (longest time.Duration) {
-	var s debug.GCStats
-	debug.ReadGCStats(&s)
-	for i, end := range s.PauseEnd {
-		if i < len(s.Pause) && end.After(since) {
-			longest = max(longest, s.Pause[i])
-		}
-	}
-	return longest
 }
 
 // stallTick is short beside every lease and costs a five-hundredth of one processor.

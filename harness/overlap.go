@@ -26,14 +26,6 @@ type latestUses struct {
 	end, othersAt int64
 }
 
-// newOverlaps returns a counter for a lock of a kind; nil for a kind that admits several holders.
-func newOverlaps(kind history.Kind) *overlaps {
-	if kind == history.Semaphore {
-		return nil
-	}
-	return new(overlaps)
-}
-
 func (l *latestUses) add(client string, end int64) {
 	switch {
 	case client == l.client:

@@ -30,8 +30,7 @@ func TestOverlaps(t *testing.T) {
 		{"a reader and a writer", 0, []use{{"c1", shared, 0, 10}, {"c2", exclusive, 5, 20}}, 1},
 		{"a writer and a reader", 0, []use{{"c1", exclusive, 0, 10}, {"c2", shared, 5, 20}}, 1},
 	} {
-		o := newOverlaps(history.Mutex)
-		o.slack = row.slack
+		o := &overlaps{slack: row.slack}
 		for _, u := range row.uses {
 			o.add(u.client, history.Operation{Op: history.Use, Key: "k", Mode: u.mode, Call: u.call, Return: u.ret})
 		}
@@ -39,5 +38,5 @@ func TestOverlaps(t *testing.T) {
 			t.Errorf("%s: %d, want %d", row.why, got, row.want)
 		}
 	}
-	newOverlaps(history.Semaphore).add("c1", history.Operation{Op: history.Use, Key: "k", Return: 1})
+	(*overlaps)(nil).add("c1", history.Operation{Op: history.Use, Key: "k", Return: 1})
 }

@@ -32,9 +32,7 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, settings, r
 			if err == nil && s.Lease.Fixed < shortest {
 				s, err = s.With([]string{"lease=" + shortest.String()})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, s)
 		}
 		asExpected(t, p, as, side, lock, all)
@@ -57,16 +55,41 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 				return Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
 					Now: time.Now, Random: rand.Reader})
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%d runs for %d cells", runs.Load(), len(out.Cells))
+		if len(out.Cells) != len(all) {
+			t.Errorf("%d cells: the catalogue expects something of only so many of %d scenarios", len(out.Cells), len(all))
+		}
 		for _, c := range out.Cells {
 			if c.Verdict != checker.Pass {
 				t.Errorf("%s: %s: %s; expected %s, observed %s", c.Scenario, c.Verdict, c.Why, c.Expected, c.Observed)
 			}
 		}
 	})
+}
+
+// A real Redis shows of the first locks of the sources what the catalogue expects, whatever kind the
+// clients and the servers are.
+func TestVerdictsOnRealServers(t *testing.T) {
+	t.Parallel()
+	for name, world := range map[string]struct {
+		server string
+		as     ClientsAs
+	}{"goroutines": {"process", Goroutines}, "processes": {"process", Processes}, "containers": {"docker", Goroutines}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := provider(t, world.server)
+			cells(t, p, world.as, 2, nil, map[string][]string{
+				"token":        {"steady", "pause-holder"},
+				"set-nx-ex":    {"pause-holder"},
+				"exists-set":   {"contended"},
+				"setnx":        {"crash-holder", "pause-holder"},
+				"setnx-expire": {"crash-mid-acquire"},
+			})
+			inVain := map[string][]string{"steady": {"ops=2"}} // each waits for two seconds
+			cells(t, p, world.as, 2, inVain, map[string][]string{"lua-nil": {"steady"}})
+		})
+	}
 }
 
 // Faults of the network and of servers affect clients in other processes at the same places as

@@ -25,9 +25,8 @@ type serverDriver struct {
 	Experiment
 	servers    *deployment // nil before deploy
 	prefix     string
-	base       time.Time    // of the run's timeline
-	timeline   func() int64 // nanoseconds since base
-	clockError int64        // nanoseconds by which the processes' clocks may disagree
+	base       time.Time // of the run's timeline
+	clockError int64     // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
 	joining    sync.Mutex // guards records while clients join
 	records    []*clientRecord
@@ -55,7 +54,10 @@ var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
 	d := &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: &history.Recorder{},
-		names: workloads.NameScripts(catalogue.ScriptNames()), overlaps: newOverlaps(e.Variant.Kind)}
+		names: workloads.NameScripts(catalogue.ScriptNames())}
+	if e.Variant.Kind != history.Semaphore {
+		d.overlaps = new(overlaps)
+	}
 	if e.Provider.Guest() {
 		d.scripts = new(inject.Scripts)
 	}
@@ -178,11 +180,13 @@ func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict
 	return v, found, nil
 }
 
+// timeline returns the time since the run's base, in nanoseconds.
+func (d *serverDriver) timeline() int64 { return int64(time.Since(d.base)) }
+
 // prepare sets the run's base of time, prepares the guarded store, and makes what the clients
 // share.
 func (d *serverDriver) prepare(ctx context.Context) error {
 	d.base = time.Now()
-	d.timeline = func() int64 { return int64(time.Since(d.base)) }
 	w, _ := workloads.Find(d.Scenario.Workload)
 	store, end := d.openStore()
 	err := w.Prepare(ctx, store)
@@ -225,11 +229,3 @@ func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease(
 // length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their
 // rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
-
-// measuredUntil returns when measuring ended: with the length, or with the clients.
-func (d *serverDriver) measuredUntil() int64 {
-	if end := d.warm() + d.length(); d.length() > 0 && end < d.ended {
-		return end
-	}
-	return d.ended + 1
-}

@@ -13,9 +13,7 @@ import (
 func TestProcessesOnACluster(t *testing.T) {
 	t.Parallel()
 	out, err := Run(t.Context(), experiment(t, "token", "cluster-failover", provider(t, "process"), Processes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range out.Verdict.Properties {
 		if p.Name == verdicts.MutualExclusion && (p.Violations == 0 || p.Causes[verdicts.FailoverLoss] != p.Violations) {
 			t.Errorf("mutual-exclusion: %d violations, %v; want %s", p.Violations, p.Causes, verdicts.FailoverLoss)

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -124,14 +125,18 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 		}
 	}
 	rec, err := d.drive(ctx, save)
+	dir := ""
+	if save.dir != nil {
+		dir = save.dir.Path()
+	}
 	if rec == nil {
-		return &Outcome{Run: save.run, Dir: save.path()}, err
+		return &Outcome{Run: save.run, Dir: dir}, err
 	}
 	if save.run.Interrupted = closed(e.Stop); save.run.Interrupted {
 		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", time.Duration(rec.ended).Round(time.Millisecond)))
 	}
 	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
-	out = &Outcome{Run: save.run, Windows: rec.Windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
+	out = &Outcome{Run: save.run, Windows: rec.Windows, Record: rec.Recorded, Dir: dir, Order: rec.order}
 	if err != nil {
 		return out, errors.Join(err, unsaved)
 	}
@@ -170,5 +175,32 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 func (e Experiment) report(p Progress) {
 	if e.Progress != nil {
 		e.Progress(p)
+	}
+}
+
+// clientGrace is for how long clients may finish their rounds after an interrupt. Then what they
+// wait for is cancelled, and what they did is judged.
+const clientGrace = 2 * time.Second
+
+// Grace returns a context that ends with its parent, or some time after stop was closed. The
+// function that it returns releases it, and must be called.
+func Grace(parent context.Context, stop <-chan struct{}, after time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-stop:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(after):
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watch.Wait()
 	}
 }

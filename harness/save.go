@@ -38,10 +38,14 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	if err != nil {
 		return nil, err
 	}
+	workload := "" // that the user gave a built-in scenario; one in a file has that of the file or command line
+	if own, known := scenarios.Find(e.Scenario.Name); known && own.Workload != e.Scenario.Workload {
+		workload = e.Scenario.Workload
+	}
 	s := &saver{run: results.Run{
 		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: plan,
 		LockAbout: e.Variant.Summary, ScenarioAbout: strings.TrimSpace(e.Scenario.About),
-		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Workload: replaced(e.Scenario), Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
+		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Workload: workload, Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
 	}}
 	if e.Base == "" {
 		return s, nil
@@ -127,20 +131,4 @@ func (s *saver) phase(p results.Phase, now time.Time) error {
 func (s *saver) logf(now time.Time, format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), foreign.Text(text))
-}
-
-func (s *saver) path() string {
-	if s.dir == nil {
-		return ""
-	}
-	return s.dir.Path()
-}
-
-// replaced returns the workload that the user gave a built-in scenario; "" if it has its own. One
-// in a file has that of the file or command line.
-func replaced(s scenarios.Scenario) string {
-	if own, known := scenarios.Find(s.Name); known && own.Workload != s.Workload {
-		return s.Workload
-	}
-	return ""
 }

@@ -46,22 +46,6 @@ type toldOf struct {
 
 func (c toldOf) RemoteAddr() net.Addr { return c.addr }
 
-// childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows
-// these, or else to the balancer.
-func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels bool) {
-	from, to := 0, nodes
-	if d.servers.lock.Sentinels() != nil {
-		sentinels = d.Subject.About.KnowsSentinels()
-		if from, to = d.servers.lock.Len(), d.servers.links()-1; !sentinels {
-			from, to = to, to+1
-		}
-	}
-	for link := from; link < to; link++ {
-		addrs = append(addrs, d.routes[client][link].Addr())
-	}
-	return addrs, sentinels
-}
-
 // promotions adds the promotions by the sentinels to the fault that was in force, or had been last.
 func (d *serverDriver) promotions(windows []history.Window) {
 	watched := d.servers.lock.Sentinels()

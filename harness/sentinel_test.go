@@ -37,9 +37,7 @@ func TestPartitionMakesTwoPrimaries(t *testing.T) {
 				e.Scenario.Length, e.Scenario.Faults[0].For = faults.Span{Fixed: 8 * time.Second}, faults.Span{Fixed: 6 * time.Second}
 			}
 			out, err := Run(t.Context(), e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			promoted := slices.ContainsFunc(out.Windows[0].Effects, func(e history.Effect) bool { return e.What == history.Promoted && e.Node > 0 })
 			if !promoted {
 				t.Fatalf("no replica was promoted: %+v", out.Windows)

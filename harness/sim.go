@@ -48,11 +48,8 @@ const defaultSchedules = 10
 
 var _ servers.Provider = (*Sim)(nil)
 
-// Name returns "sim".
 func (s *Sim) Name() string { return "sim" }
-
-// Guest returns false.
-func (s *Sim) Guest() bool { return false }
+func (s *Sim) Guest() bool  { return false }
 
 // Simulates reports whether a provider is the simulator.
 func Simulates(p servers.Provider) bool {
@@ -60,7 +57,6 @@ func Simulates(p servers.Provider) bool {
 	return ok
 }
 
-// Available returns nil: the simulator needs nothing but this program.
 func (s *Sim) Available(context.Context) error { return nil }
 
 // Describe describes the simulator in a sentence.
@@ -118,7 +114,8 @@ func (d *simDriver) close() error {
 	return nil
 }
 
-// drive runs the schedules and checks each; the sum so far decides whether another one runs.
+// drive runs the schedules and checks each; the sum so far decides whether another one runs. It
+// returns the kept schedule's record, with the counts of all schedules.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	n := cmp.Or(d.pool.Schedules, defaultSchedules)
 	for i := 0; i < n && d.commands < enoughCommands && !closed(d.Stop) && ctx.Err() == nil; i++ {
@@ -145,7 +142,17 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	if d.runs == 0 {
 		return nil, context.Canceled
 	}
-	return d.record(), nil
+	out := d.kept.Outcome
+	out.Scripts = maps.Clone(out.Scripts)
+	rec := &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects},
+		source: history.Simulated, errors: d.errors, reached: d.reached, schedules: d.runs, ended: int64(out.Virtual)}
+	if d.runs > 1 {
+		rec.notes = append(rec.notes, fmt.Sprintf("schedules simulated: %d; the record kept is of one of them", d.runs))
+	}
+	if out.Lacking != "" {
+		rec.notes = append(rec.notes, sim.Without(out.Header.Lock, out.Lacking))
+	}
+	return rec, nil
 }
 
 type scheduled struct {
@@ -156,7 +163,13 @@ type scheduled struct {
 }
 
 func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error) {
-	out, err := d.one.Run(d.program(seed), messageDelay)
+	w, _ := workloads.Find(d.Scenario.Workload)
+	out, err := d.one.Run(sim.Program{
+		Variant: d.Variant, Workload: w, Config: d.config(), Clients: d.Scenario.Clients, Topology: d.topology(), Nodes: d.Scenario.Nodes,
+		Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Timeout: replyTimeout(d.lease()),
+		Persistence: d.Scenario.Persistence, Faults: d.Scenario.Faults, Length: d.Scenario.Length.Of(d.lease()), Seed: seed,
+		Enough: enoughCommands,
+	}, messageDelay)
 	if err != nil {
 		return scheduled{}, err
 	}
@@ -196,32 +209,6 @@ func (d *simDriver) measure(r *results.Result, _ *record) *latency.Set {
 	r.SetLatency(nil, results.NoLatency)
 	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate}
 	return nil
-}
-
-func (d *simDriver) program(seed uint64) sim.Program {
-	w, _ := workloads.Find(d.Scenario.Workload)
-	return sim.Program{
-		Variant: d.Variant, Workload: w, Config: d.config(), Clients: d.Scenario.Clients, Topology: d.topology(), Nodes: d.Scenario.Nodes,
-		Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Timeout: replyTimeout(d.lease()),
-		Persistence: d.Scenario.Persistence, Faults: d.Scenario.Faults, Length: d.Scenario.Length.Of(d.lease()), Seed: seed,
-		Enough: enoughCommands,
-	}
-}
-
-// record returns the kept schedule's record, with the counts of all schedules.
-func (d *simDriver) record() *record {
-	out := d.kept.Outcome
-	var notes []string
-	if d.runs > 1 {
-		notes = append(notes, fmt.Sprintf("schedules simulated: %d; the record kept is of one of them", d.runs))
-	}
-	if out.Lacking != "" {
-		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
-	}
-	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects},
-		source: history.Simulated, errors: d.errors, reached: d.reached, schedules: d.runs,
-		ended: int64(out.Virtual), notes: notes}
 }
 
 // OfTape converts a tape to a scenario: lock, clients, rounds, times, and the faults from the

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,35 +27,33 @@ import (
 const soakSide = 3
 
 // TestSoak runs any lock under any faults, drawn from a seed: for three seconds each in the
-// simulator, on processes and on containers, or for LOCKBENCH_SOAK ("30m") on processes and a fifth
+// simulator, on processes and on containers, or LOCKBENCH_SOAK experiments on processes and a fifth
 // of that on the others. It fails if a run ends with an error of the harness, a run passes with an
 // unconfirmed fault, a violation has no cause and the catalogue does not explain it, a lock
 // violates what its faults cannot violate, or anything is left behind. go test -artifacts keeps the
 // runs with failures.
 func TestSoak(t *testing.T) {
-	length := 3 * time.Second
-	long := length
+	var times uint64
 	if text := os.Getenv("LOCKBENCH_SOAK"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
+		var err error
+		if times, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatalf("LOCKBENCH_SOAK: %v", err)
 		}
-		long, length = d, d/5
 	}
 	t.Run("sim", func(t *testing.T) {
 		one := &Sim{Schedules: 1}
 		defer func() { _ = one.Close() }()
-		newSoak(one, t.TempDir()).run(t, length)
+		newSoak(one, t.TempDir()).run(t, times/5)
 	})
 	t.Run("process", func(t *testing.T) {
 		provider(t, "process")
 		dir := t.TempDir()
-		newSoak(servers.NewProcess(servers.ProcessOptions{TempDir: dir}), dir).run(t, long)
+		newSoak(servers.NewProcess(servers.ProcessOptions{TempDir: dir}), dir).run(t, times)
 	})
 	t.Run("docker", func(t *testing.T) {
 		provider(t, "docker")
 		dir := t.TempDir()
-		newSoak(servers.NewDocker(servers.DockerOptions{TempDir: dir}), dir).run(t, length)
+		newSoak(servers.NewDocker(servers.DockerOptions{TempDir: dir}), dir).run(t, times/5)
 	})
 }
 
@@ -74,15 +73,15 @@ func newSoak(p servers.Provider, dir string) *soak {
 	return &soak{provider: p, dir: dir, counts: map[checker.Result]int{}, faults: map[string]int{}}
 }
 
-// run runs experiments concurrently for a while.
-func (s *soak) run(t *testing.T, length time.Duration) {
+// run runs at least so many experiments concurrently, for three seconds at least.
+func (s *soak) run(t *testing.T, times uint64) {
 	s.one(t, 0) // so that resources created once exist before counting
 	before := holdings(t, s.dir)
-	end := time.Now().Add(length)
+	end := time.Now().Add(3 * time.Second)
 	var group sync.WaitGroup
 	for range soakSide {
 		group.Go(func() {
-			for time.Now().Before(end) {
+			for time.Now().Before(end) || s.seed.Load() < times {
 				s.one(t, s.seed.Add(1))
 			}
 		})

@@ -27,9 +27,7 @@ func (oneNode) Sentinels() *servers.Sentinels { return nil }
 // A killed run leaves what was written last: every record, and every fault window that had ended.
 func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	dir, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "pause-holder", "token"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, _ := catalogue.Find("token")
 	clock, body := int64(0), inject.NewGoroutine()
 	body.Scope(t.Context())
@@ -38,9 +36,7 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	d := &serverDriver{Experiment: Experiment{Variant: token}, servers: &deployment{lock: oneNode{}}, recorder: &history.Recorder{}}
 	d.director = faults.NewDirector(faults.NewPlan(nil, time.Second, false), faults.DirectorConfig{World: world, Clients: 1})
 	s := &spool{driver: d, quit: make(chan struct{})}
-	if err := s.begin(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.begin(dir))
 	c1 := d.recorder.Client("c1")
 	for n := range 3 {
 		recorded, err := history.LoadRecording(dir.File(results.RecordingFile))
@@ -72,9 +68,7 @@ func TestBlocksOutliveAFullDisk(t *testing.T) {
 	head := history.RecordingHead(history.Header{Lock: "token", Kind: history.Mutex})
 	path := filepath.Join(t.TempDir(), results.RecordingFile)
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := file.Write(head); err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +79,7 @@ func TestBlocksOutliveAFullDisk(t *testing.T) {
 			_ = file.Close()
 		}
 		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: int64(n), Return: int64(n)})
-		if err := r.Spill(b, math.MaxInt64); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Spill(b, math.MaxInt64))
 	}
 	if b.err == nil {
 		t.Error("the failure is not known")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -38,166 +37,147 @@ type SuiteConfig struct {
 	Now  func() time.Time
 }
 
-// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict
-// say why; it returns an error only if ctx ends.
-func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
-	start := cfg.Now()
-	pairs, notes := cfg.pairs()
-	pairs, shard := cfg.sharded(pairs)
-	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), reached: make([]history.Reach, len(pairs)), work: make(chan int)}
-	var workers sync.WaitGroup
-	for range max(cfg.Side, 1) {
-		workers.Go(func() {
-			for i := range s.work {
-				s.cells[i] = s.cell(ctx, i)
-				s.mu.Lock()
-				s.done++
-				s.report(s.cells[i])
-				s.mu.Unlock()
-			}
-		})
-	}
-	asked := s.feed(ctx)
-	workers.Wait()
-	for i := range s.cells[:asked] { // those without a verdict again, one at a time
-		for n := 1; n < attempts && s.unclear(ctx, i); n++ {
-			s.cells[i] = s.cell(ctx, i)
-			s.report(s.cells[i])
-		}
-	}
-	out := results.Suite{Server: cfg.Server, Product: slices.Max(append(s.products, "")), Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun,
-		Start: start.UTC(), Shard: shard, Missing: len(s.cells) - asked}
-	if out.Missing > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("interrupted after %d of %d cells", asked, len(s.cells)))
-	}
-	for i, reached := range s.reached {
-		if p := pairs[i]; p.variant.Planted == nil {
-			out.Reach(p.variant.Name, reached)
-		}
-	}
-	out.Judge()
-	return out, ctx.Err()
-}
-
-type pair struct {
+// place is a cell of a suite and what its last run came to.
+type place struct {
 	variant  impls.Variant
 	scenario scenarios.Scenario
-}
 
-// pairs lists the cells in the order of the variants, with a note for each scenario without
-// expectations.
-func (cfg SuiteConfig) pairs() (out []pair, notes []string) {
-	for _, v := range cfg.Variants {
-		for _, s := range cfg.Scenarios {
-			if _, known := v.Expect[s.Name]; known {
-				out = append(out, pair{v, s})
-			}
-		}
-	}
-	for _, s := range cfg.Scenarios {
-		if !slices.ContainsFunc(out, func(p pair) bool { return p.scenario.Name == s.Name }) {
-			notes = append(notes, fmt.Sprintf("the catalogue expects nothing of these locks in %s", s.Name))
-		}
-	}
-	return out, notes
-}
-
-// sharded returns the pairs of the shard to run, and the shard with a description of the whole.
-func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
-	if cfg.Shard == nil {
-		return pairs, nil
-	}
-	shard, plan := *cfg.Shard, []string{}
-	for i, p := range pairs {
-		plan = append(plan, fmt.Sprintf("%s %s %s", p.variant.Name, p.scenario.Name, p.variant.Expect[p.scenario.Name]))
-		if shard.Has(i) {
-			out = append(out, p)
-		}
-	}
-	shard.Of, shard.Plan = len(pairs), results.PlanDigest(plan)
-	return out, &shard
-}
-
-type suite struct {
-	cfg   SuiteConfig
-	pairs []pair
-	cells []results.Cell // each written by the worker that received its index
-	work  chan int
-
-	reached  []history.Reach // by cell, written likewise
-	products []string        // by cell, written likewise: the make and version of its servers
-	// by cell, written likewise: its last run ended because another process took the port of a
-	// server that was down
-	portTaken []bool
-
-	mu   sync.Mutex // one Each at a time; protects done
-	done int
-}
-
-// feed hands out the cells in order and returns how many it handed out.
-func (s *suite) feed(ctx context.Context) int {
-	defer close(s.work)
-	for i := range s.cells {
-		select {
-		case s.work <- i:
-		case <-s.cfg.Stop:
-			return i
-		case <-ctx.Done():
-			return i
-		}
-	}
-	return len(s.cells)
-}
-
-func (s *suite) report(c results.Cell) {
-	if s.cfg.Each != nil {
-		s.cfg.Each(s.done, len(s.cells), c)
-	}
+	cell      results.Cell
+	reached   history.Reach
+	product   string // the make and version of its servers
+	portTaken bool   // it ended because another process took the port of a server that was down
 }
 
 // attempts is how often a cell without a verdict is run, alongside others and then alone: a busy
 // machine may miss a moment or stall a client.
 const attempts = 4
 
-// unclear reports whether another run of a cell may help: it has no verdict, unless for an error
-// other than a taken port, or missed a planted bug.
-func (s *suite) unclear(ctx context.Context, i int) bool {
-	c := s.cells[i]
-	missed := c.Planted && c.Verdict == checker.Fail
-	return (c.Verdict == checker.Inconclusive || missed) && (c.Observed != results.NothingObserved || s.portTaken[i]) && !closed(s.cfg.Stop) && ctx.Err() == nil
+// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict
+// say why; it returns an error only if ctx ends.
+func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
+	start := cfg.Now()
+	places, shard, notes := cfg.places()
+	var mu sync.Mutex // one Each at a time; protects done
+	done := 0
+	report := func(c results.Cell) {
+		if cfg.Each != nil {
+			cfg.Each(done, len(places), c)
+		}
+	}
+	work := make(chan *place)
+	var workers sync.WaitGroup
+	for range max(cfg.Side, 1) {
+		workers.Go(func() {
+			for p := range work {
+				cfg.run(ctx, p)
+				mu.Lock()
+				done++
+				report(p.cell)
+				mu.Unlock()
+			}
+		})
+	}
+	over := func() bool { return closed(cfg.Stop) || ctx.Err() != nil }
+	asked := 0
+	for asked < len(places) && !over() {
+		select {
+		case work <- &places[asked]:
+			asked++
+		case <-cfg.Stop:
+		case <-ctx.Done():
+		}
+	}
+	close(work)
+	workers.Wait()
+	out := results.Suite{Server: cfg.Server, Seed: cfg.Seed, Cells: []results.Cell{}, Notes: notes, Rerun: cfg.Rerun,
+		Start: start.UTC(), Shard: shard, Missing: len(places) - asked}
+	for i := range places[:asked] { // those without a verdict again, one at a time
+		p := &places[i]
+		for n := 1; n < attempts && p.unclear() && !over(); n++ {
+			cfg.run(ctx, p)
+			report(p.cell)
+		}
+		out.Cells, out.Product = append(out.Cells, p.cell), max(out.Product, p.product)
+		if p.variant.Planted == nil {
+			out.Reach(p.variant.Name, p.reached)
+		}
+	}
+	if out.Missing > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("interrupted after %d of %d cells", asked, len(places)))
+	}
+	out.Duration = cfg.Now().Sub(start)
+	out.Judge()
+	return out, ctx.Err()
 }
 
-func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
-	p, start := s.pairs[i], s.cfg.Now()
+// places lists the cells to run, in the order of the variants, with a note for each scenario
+// without expectations, and the shard with a description of the whole.
+func (cfg SuiteConfig) places() (out []place, shard *results.Shard, notes []string) {
+	var plan []string
+	expected := map[string]bool{}
+	for _, v := range cfg.Variants {
+		for _, s := range cfg.Scenarios {
+			want, known := v.Expect[s.Name]
+			if !known {
+				continue
+			}
+			expected[s.Name] = true
+			if cfg.Shard == nil || cfg.Shard.Has(len(plan)) {
+				out = append(out, place{variant: v, scenario: s})
+			}
+			plan = append(plan, fmt.Sprintf("%s %s %s", v.Name, s.Name, want))
+		}
+	}
+	for _, s := range cfg.Scenarios {
+		if !expected[s.Name] {
+			notes = append(notes, fmt.Sprintf("the catalogue expects nothing of these locks in %s", s.Name))
+		}
+	}
+	if cfg.Shard != nil {
+		shard = &results.Shard{}
+		*shard = *cfg.Shard
+		shard.Of, shard.Plan = len(plan), results.PlanDigest(plan)
+	}
+	return out, shard, notes
+}
+
+// unclear reports whether another run of a cell may help: it has no verdict, unless for an error
+// other than a taken port, or missed a planted bug.
+func (p *place) unclear() bool {
+	missed := p.cell.Planted && p.cell.Verdict == checker.Fail
+	return (p.cell.Verdict == checker.Inconclusive || missed) && (p.cell.Observed != results.NothingObserved || p.portTaken)
+}
+
+// run runs a cell.
+func (cfg SuiteConfig) run(ctx context.Context, p *place) {
+	start, c := cfg.Now(), &p.cell
 	want := p.variant.Expect[p.scenario.Name]
 	if want.NA != "" {
-		c = results.NACell(p.variant.Name, p.scenario.Name, want.NA)
+		*c = results.NACell(p.variant.Name, p.scenario.Name, want.NA)
 		c.Planted = p.variant.Planted != nil
-		return c
+		return
 	}
-	out, err := s.cfg.Run(ctx, p.variant, p.scenario)
+	out, err := cfg.Run(ctx, p.variant, p.scenario)
 	var r results.Result
 	if out != nil {
 		r = out.Result
 	}
-	s.products[i], s.reached[i] = r.Product, r.Reached
-	s.portTaken[i] = errors.Is(err, servers.ErrPortTaken)
+	p.product, p.reached, p.portTaken = r.Product, r.Reached, errors.Is(err, servers.ErrPortTaken)
 	switch {
 	case errors.Is(err, ErrNotApplicable), errors.Is(err, impls.ErrUnsupported):
-		c = results.NACell(p.variant.Name, p.scenario.Name, err.Error())
+		*c = results.NACell(p.variant.Name, p.scenario.Name, err.Error())
 	case err != nil:
-		c = results.ErrorCell(p.variant.Name, p.scenario.Name, want, err)
+		*c = results.ErrorCell(p.variant.Name, p.scenario.Name, want, err)
 	case p.variant.Planted != nil:
-		c = results.PlantedCell(r, want)
+		*c = results.PlantedCell(r, want)
 	default:
-		c = results.NewCell(r, want)
+		*c = results.NewCell(r, want)
 	}
 	c.Planted = p.variant.Planted != nil
-	if s.cfg.Keep != nil {
-		c.Run = s.cfg.Keep(c, out, err)
+	if cfg.Keep != nil {
+		c.Run = cfg.Keep(*c, out, err)
 	}
-	c.Duration = s.cfg.Now().Sub(start)
-	return c
+	c.Duration = cfg.Now().Sub(start)
 }
 
 // closed reports whether a channel is closed. A nil channel never is.

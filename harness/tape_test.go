@@ -118,9 +118,7 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 		t.Fatalf("no tape: %v", err)
 	}
 	tape, err := search.Shrink(t.Context(), s, found.Tape, search.Tries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tape
 }
 
@@ -130,22 +128,16 @@ func ledThrough(t *testing.T, tape sim.Tape, p servers.Provider) *Outcome {
 	s := sim.New(catalogue.Known{})
 	defer s.Close()
 	simulated, err := s.Replay(tape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sc := OfTape(tape)
 	text, err := sc.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if sc, err = scenarios.Parse("tape", text); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	v, _ := catalogue.Find(tape.Program.Lock)
 	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: sc.Resolve(tape.Program.Seed, v.Topology), Provider: p, Schedule: simulated.Schedule.Playable(),
 		Seed: tape.Program.Seed, Now: time.Now, Random: bytes.NewReader(make([]byte, 64))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }

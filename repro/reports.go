@@ -6,12 +6,13 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// shows returns what a search finds broken for each planted bug, and why. A fence that is taken
-// apart from the grant has no cause of its own: the cause is what let the grants cross, the end of
-// a lease. Other planted bugs need a scenario, because the small setting of a search has no client
-// that extends by hand, no long queue, and no waiter for more than a lease.
-func shows() map[string]string {
-	return map[string]string{
+// reports returns the reported bugs of libraries, planted in correct locks.
+func reports() []Bug {
+	// What a search finds broken, and why. A fence that is taken apart from the grant has no cause of
+	// its own: the cause is what let the grants cross, the end of a lease. Other planted bugs need a
+	// scenario, because the small setting of a search has no client that extends by hand, no long
+	// queue, and no waiter for more than a lease.
+	known := map[string]string{
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",
 		"bug-expire-apart":      "progress/no-expiry",
 		"bug-same-token":        "mutual-exclusion/mis-unlock",
@@ -30,11 +31,6 @@ func shows() map[string]string {
 		"bug-never-renews":      "mutual-exclusion/overbelief",
 		"bug-short-inner-lease": "reentrancy/own-release",
 	}
-}
-
-// reports returns the reported bugs of libraries, planted in correct locks.
-func reports() []Bug {
-	known := shows()
 	var out []Bug
 	for _, v := range catalogue.Planted() {
 		b := Bug{Name: strings.TrimPrefix(v.Name, "bug-"), What: v.Planted.Bug, Source: v.Planted.Report, Lock: v.Name, Control: v.Planted.Of}

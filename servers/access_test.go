@@ -1,22 +1,16 @@
 package servers_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lockbench/lockbench/servers"
 )
@@ -52,12 +46,12 @@ func TestAccessTLS(t *testing.T) {
 	t.Parallel()
 	p := servers.NewProcess(servers.ProcessOptions{})
 	need(t, p)
-	dir := t.TempDir()
-	ca := newAuthority(t, dir)
-	front := tlsFront(t, ca, start(t, p, alone).Addr(0))
-	pool, err := servers.ReadCA(filepath.Join(dir, "ca.pem"))
+	front, cert := tlsFront(t, start(t, p, alone).Addr(0))
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}), 0o600))
+	pool, err := servers.ReadCA(file)
 	must(t, err)
-	own := []tls.Certificate{ca.issue(t)}
+	own := []tls.Certificate{cert}
 	for _, row := range []struct {
 		about  string
 		access servers.Access
@@ -106,46 +100,14 @@ func TestReadAccess(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// authority signs certificates.
-type authority struct {
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-}
-
-// newAuthority writes its certificate to ca.pem.
-func newAuthority(t *testing.T, dir string) authority {
+// tlsFront is a TLS proxy for a server without TLS, which wants a client certificate. own is its
+// certificate, which has signed itself.
+func tlsFront(t *testing.T, behind string) (addr string, own tls.Certificate) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	must(t, err)
-	cert, err := x509.ParseCertificate(der)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	return authority{key, cert}
-}
-
-// issue makes a certificate for 127.0.0.1, good for a server and for a client.
-func (a authority) issue(t *testing.T) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	form := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, form, a.cert, &key.PublicKey, a.key)
-	must(t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
-// tlsFront is a TLS proxy for a server without TLS, which requests a client certificate of the
-// authority.
-func tlsFront(t *testing.T, ca authority, behind string) string {
-	t.Helper()
-	pool := x509.NewCertPool()
-	pool.AddCert(ca.cert)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{ca.issue(t)}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+	source := httptest.NewTLSServer(nil)
+	source.Close()
+	own = source.TLS.Certificates[0]
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAnyClientCert})
 	must(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() { _ = l.Close(); serving.Wait() })
@@ -158,7 +120,7 @@ func tlsFront(t *testing.T, ca authority, behind string) string {
 			serving.Go(func() { join(conn, behind) })
 		}
 	})
-	return l.Addr().String()
+	return l.Addr().String(), own
 }
 
 // join copies between a connection and a server until either ends.

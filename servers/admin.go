@@ -55,9 +55,9 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 }
 
 // Admin opens an administrative client of a node, without a proxy and retries. The caller closes
-// it. Errors are those of Network.Dial.
-func Admin(ctx context.Context, n Network, node int) (*redis.Client, error) {
-	return newAdmin(ctx, to(n, node))
+// it. Errors are those of Deployment.Dial.
+func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
+	return newAdmin(ctx, to(d, node))
 }
 
 func do(ctx context.Context, dial dialer, words ...any) (any, error) {
@@ -93,7 +93,7 @@ func infoLines(text string) map[string]string {
 }
 
 // recordedSettings are the server settings in the run record.
-var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
+var recordedSettings = []string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
 
 func describe(ctx context.Context, dial dialer, into *history.Server) error {
 	a, err := newAdmin(ctx, dial)
@@ -101,17 +101,25 @@ func describe(ctx context.Context, dial dialer, into *history.Server) error {
 		return err
 	}
 	defer a.Close()
-	into.Config = map[string]string{}
-	for _, name := range recordedSettings {
-		got, err := a.ConfigGet(ctx, name).Result()
-		if err != nil {
-			return fmt.Errorf("CONFIG GET %s: %w", name, err)
-		}
-		into.Config[name] = got[name]
+	if into.Config, err = settings(ctx, a, recordedSettings...); err != nil {
+		return err
 	}
 	fields, err := infoFields(ctx, dial, "server")
 	into.Make, into.Version = makeOf(fields)
 	return err
+}
+
+// settings returns settings of a server by their names.
+func settings(ctx context.Context, a redis.Cmdable, names ...string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range names {
+		got, err := a.ConfigGet(ctx, name).Result()
+		if err != nil {
+			return nil, fmt.Errorf("CONFIG GET %s: %w", name, err)
+		}
+		all[name] = got[name]
+	}
+	return all, nil
 }
 
 // makeOf returns the make of a server and its version, from the fields of INFO. Servers that speak

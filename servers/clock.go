@@ -32,11 +32,6 @@ func (s shift) at(t time.Time) time.Time {
 	return t.Add(s.offset + time.Duration(float64(t.Sub(s.since))*s.drift))
 }
 
-// drifting returns a clock that shows the same now and then runs at another rate.
-func (s shift) drifting(now time.Time, rate float64) shift {
-	return shift{now, s.off(now), rate - 1}
-}
-
 // off returns how far the clock is ahead of the machine's at t.
 func (s shift) off(t time.Time) time.Duration { return s.at(t).Sub(t) }
 
@@ -56,11 +51,11 @@ func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) (at time.Ti
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return at, fmt.Errorf("clock rate %v: must be a positive number", rate)
 	}
-	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
+	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return shift{now, s.off(now), rate - 1} })
 }
 
-// shiftClock writes a new shift for the server's clock, confirms it with TIME, and returns the
-// instant from which it counts.
+// shiftClock writes a new shift for the server's clock, waits until TIME agrees with it within a
+// round trip, and returns the instant from which it counts.
 func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) (at time.Time, err error) {
 	n, err := f.byNumber(i)
 	if err == nil && n.clockPath() == "" {
@@ -76,28 +71,22 @@ func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Tim
 			return fmt.Errorf("set the clock of %s: %w", n.name, err)
 		}
 		n.clock = s
-		return n.confirmClock(ctx)
+		a, err := newAdmin(ctx, n.dial)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		var before, shown time.Time
+		err = poll(ctx, "show the new time", func() (_ bool, err error) {
+			before = time.Now().Round(0)
+			shown, err = a.Time(ctx).Result()
+			low, high := s.at(before).Add(-clockSlack), s.at(time.Now().Round(0)).Add(clockSlack)
+			return !shown.Before(low) && !shown.After(high), err
+		})
+		if err != nil {
+			return fmt.Errorf("set the clock of %s: it shows %s from the machine's: %w", n.name, shown.Sub(before), err)
+		}
+		return nil
 	}, running)
 	return at, err
-}
-
-// confirmClock waits until the server's clock agrees with its setting, within a round trip.
-func (n *node) confirmClock(ctx context.Context) error {
-	a, err := newAdmin(ctx, n.dial)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	var before, shown, after time.Time
-	err = poll(ctx, "show the new time", func() (_ bool, err error) {
-		before = time.Now().Round(0)
-		shown, err = a.Time(ctx).Result()
-		after = time.Now().Round(0)
-		low, high := n.clock.at(before).Add(-clockSlack), n.clock.at(after).Add(clockSlack)
-		return !shown.Before(low) && !shown.After(high), err
-	})
-	if err != nil {
-		return fmt.Errorf("set the clock of %s: it shows %s from the machine's: %w", n.name, shown.Sub(before), err)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,11 +54,8 @@ func NewDocker(options DockerOptions) *Docker {
 	return &Docker{options: options}
 }
 
-// Name returns "docker".
 func (*Docker) Name() string { return "docker" }
-
-// Guest returns false.
-func (*Docker) Guest() bool { return false }
+func (*Docker) Guest() bool  { return false }
 
 // Image returns the name of the image.
 func (d *Docker) Image() string { return d.options.Image }
@@ -69,7 +67,22 @@ func (d *Docker) Available(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	return e.needImage(ctx, d.options.Image)
+	if _, err := e.api.ImageInspect(ctx, d.options.Image); err == nil {
+		return nil
+	}
+	// It tries once: if the registry is unreachable, retrying does not help.
+	pull, err := e.api.ImagePull(ctx, d.options.Image, client.ImagePullOptions{})
+	if err == nil {
+		_, err = io.Copy(io.Discard, pull)
+		err = errors.Join(err, pull.Close())
+	}
+	if err == nil {
+		_, err = e.api.ImageInspect(ctx, d.options.Image)
+	}
+	if err != nil {
+		return noImage(d.options.Image, err)
+	}
+	return nil
 }
 
 func (d *Docker) found(ctx context.Context) (string, error) {
@@ -82,10 +95,12 @@ func (d *Docker) found(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("version of the Docker engine: %w", err)
 	}
-	there, err := e.hasImage(ctx, d.options.Image)
 	state := "is present"
-	if !there {
+	if _, err = e.api.ImageInspect(ctx, d.options.Image); err != nil {
 		state = "will be pulled"
+		if _, err = e.api.DistributionInspect(ctx, d.options.Image, client.DistributionInspectOptions{}); err != nil {
+			err = noImage(d.options.Image, err)
+		}
 	}
 	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), err
 }
@@ -126,29 +141,8 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	}
 	spec.Log = spec.Log && e.host.IsLoopback() // the files are read on this machine
 	return launch(ctx, spec, site, func(i int, known string) (machine, error) {
-		m, err := site.machine(spec, i, known)
-		if err == nil && spec.ClockFaults {
-			err = d.shiftable(ctx, m, i)
-		}
-		return m, err
+		return d.machine(ctx, site, spec, i, known)
 	})
-}
-
-// shiftable gives a container a clock that can be set.
-func (d *Docker) shiftable(ctx context.Context, m *dockerMachine, i int) error {
-	if err := m.site.engine.needLocal("clock faults"); err != nil {
-		return err
-	}
-	dir, err := m.site.workspace.subdir(fmt.Sprintf("node-%d", i))
-	if err != nil {
-		return err
-	}
-	object, clock, err := d.shim.install(ctx, dir)
-	const inside = "/lockbench-"
-	m.clock = clock
-	m.binds = append(m.binds, object+":"+inside+clockObject+":ro", clock+":"+inside+clockFile+":ro")
-	m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
-	return err
 }
 
 // site is what the containers of one deployment share.
@@ -160,7 +154,7 @@ type site struct {
 	labels    map[string]string
 }
 
-// newSite removes leftovers of dead runs and makes a directory.
+// newSite removes containers of this machine whose directory has no owner, and makes a directory.
 func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, error) {
 	image, err := e.api.ImageInspect(ctx, options.Image)
 	if err != nil {
@@ -175,7 +169,16 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	if err != nil {
 		return nil, err
 	}
-	e.sweep(ctx, machine)
+	leftovers, err := e.api.ContainerList(ctx, client.ContainerListOptions{
+		All: true, Filters: make(client.Filters).Add("label", hostLabel+"="+machine),
+	})
+	if err == nil { // else, and if one cannot be removed, the next run tries again
+		for _, c := range leftovers.Items {
+			if dir := c.Labels[workspaceLabel]; dir != "" && orphaned(dir) {
+				_, _ = e.api.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{RemoveVolumes: true, Force: true})
+			}
+		}
+	}
 	// The reaper's docker command must use the engine that testcontainers found.
 	workspace, err := newWorkspace(options.TempDir, "DOCKER_HOST="+e.api.DaemonHost())
 	if err != nil {
@@ -188,11 +191,12 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	return &site{engine: e, workspace: workspace, image: options.Image, digest: digest, labels: labels}, nil
 }
 
-// machine returns the container of a server or a sentinel. With sentinels, containers share the
+// machine returns the container of a server or a sentinel, with a clock that can be set if the spec
+// says so. With sentinels, containers share the
 // network of this machine, since sentinels tell clients by which address the servers know each
 // other. The directory of a sentinel, and of a server whose append-only file is to be read, is on
 // this machine.
-func (s *site) machine(spec Spec, i int, known string) (m *dockerMachine, err error) {
+func (d *Docker) machine(ctx context.Context, s *site, spec Spec, i int, known string) (m *dockerMachine, err error) {
 	m = &dockerMachine{site: s, args: spec.args(known)}
 	if known != "" {
 		if err := s.engine.needLocal("sentinels"); err != nil {
@@ -213,27 +217,22 @@ func (s *site) machine(spec Spec, i int, known string) (m *dockerMachine, err er
 	if sentinel {
 		m.args, err = spec.sentinelArgs(m.data, dataInside, m.port, known)
 	}
-	return m, err
-}
-
-// sweep removes containers of this machine whose directory has no owner. It ignores errors: the
-// next run tries again.
-func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
-	list, err := e.api.ContainerList(ctx, client.ContainerListOptions{
-		All: true, Filters: make(client.Filters).Add("label", hostLabel+"="+machine),
-	})
+	if err != nil || !spec.ClockFaults {
+		return m, err
+	}
+	if err := s.engine.needLocal("clock faults"); err != nil {
+		return nil, err
+	}
+	dir, err := s.workspace.subdir(fmt.Sprintf("node-%d", i))
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	for _, c := range list.Items {
-		if dir := c.Labels[workspaceLabel]; dir == "" || !orphaned(dir) {
-			continue
-		}
-		if _, err := e.api.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{RemoveVolumes: true, Force: true}); err == nil {
-			removed = append(removed, c.ID)
-		}
-	}
-	return removed
+	object, clock, err := d.shim.install(ctx, dir)
+	const inside = "/lockbench-"
+	m.clock = clock
+	m.binds = append(m.binds, object+":"+inside+clockObject+":ro", clock+":"+inside+clockFile+":ro")
+	m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
+	return m, err
 }
 
 // Close removes the directory and closes the engine's client. The containers must be removed

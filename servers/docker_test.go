@@ -10,7 +10,6 @@ import (
 	"github.com/moby/moby/api/types/container"
 	moby "github.com/moby/moby/client"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -42,26 +41,6 @@ func containers(t *testing.T, under string) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// A killed container restarts on another port; it keeps its number as a node.
-func TestContainerChangesItsPort(t *testing.T) {
-	t.Parallel()
-	p := docker(t, servers.DockerOptions{})
-	d, ctx := start(t, p, servers.Spec{Persistence: impls.PersistAlways}), t.Context()
-	set(t, d, 0, "k", 0)
-	ports := map[string]bool{d.Addr(0): true}
-	for range 3 {
-		must(t, d.Kill(ctx, 0))
-		must(t, d.Restart(ctx, 0))
-		ports[d.Addr(0)] = true
-		if !has(t, d, 0, "k") {
-			t.Fatal("it is not the same server")
-		}
-	}
-	if len(ports) < 2 {
-		t.Skipf("the engine gave the same port four times (%v), so the test checks nothing", ports)
-	}
 }
 
 // A cancelled run is cleaned up like any other, even when it was cancelled during its start.

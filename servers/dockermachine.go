@@ -59,29 +59,25 @@ func (m *dockerMachine) start(ctx context.Context) (err error) {
 			testcontainers.WithLabels(m.site.labels),
 			testcontainers.WithEnv(m.env),
 			testcontainers.WithCmd(append([]string{"redis-server"}, m.args...)...),
-			testcontainers.WithHostConfigModifier(m.configure),
+			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
+				h.Binds = m.binds
+				if m.port != 0 {
+					h.NetworkMode = "host"
+					return
+				}
+				listen := netip.IPv4Unspecified()
+				if m.site.engine.host.IsLoopback() {
+					listen = m.site.engine.host // not for other machines: the server has no password
+				}
+				port, _ := network.PortFrom(redisPort, network.TCP)
+				h.PortBindings = network.PortMap{port: {{HostIP: listen}}}
+			}),
 		)
 	}
 	if err != nil {
 		return err
 	}
 	return poll(ctx, "publish its port", func() (bool, error) { return m.lookUp(ctx) })
-}
-
-// configure publishes the port on the loopback address if the engine is local: the server has no
-// password.
-func (m *dockerMachine) configure(h *container.HostConfig) {
-	h.Binds = m.binds
-	if m.port != 0 {
-		h.NetworkMode = "host"
-		return
-	}
-	listen := netip.IPv4Unspecified()
-	if m.site.engine.host.IsLoopback() {
-		listen = m.site.engine.host
-	}
-	port, _ := network.PortFrom(redisPort, network.TCP)
-	h.PortBindings = network.PortMap{port: {{HostIP: listen}}}
 }
 
 // lookUp reads the current addresses from the engine, and reports whether they are there yet.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -74,38 +73,7 @@ func (e *engine) needLocal(what string) error {
 	return fmt.Errorf("%s: the Docker engine is at %s, and must be on this machine: %w", what, e.host, ErrRefused)
 }
 
-// hasImage reports whether the engine has an image; the error is nil if it has or can pull it.
-func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
-	if _, err := e.api.ImageInspect(ctx, image); err == nil {
-		return true, nil
-	}
-	if _, err := e.api.DistributionInspect(ctx, image, client.DistributionInspectOptions{}); err != nil {
-		return false, noImage(image, err)
-	}
-	return false, nil
-}
-
 func noImage(image string, err error) error {
 	return fmt.Errorf("%w: image %s is missing and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
 		ErrMissing, image, err, ImageEnv)
-}
-
-// needImage pulls an image if it is missing. It tries once: if the registry is unreachable,
-// retrying does not help.
-func (e *engine) needImage(ctx context.Context, image string) error {
-	if _, err := e.api.ImageInspect(ctx, image); err == nil {
-		return nil
-	}
-	pull, err := e.api.ImagePull(ctx, image, client.ImagePullOptions{})
-	if err == nil {
-		_, err = io.Copy(io.Discard, pull)
-		err = errors.Join(err, pull.Close())
-	}
-	if err == nil {
-		_, err = e.api.ImageInspect(ctx, image)
-	}
-	if err != nil {
-		return noImage(image, err)
-	}
-	return nil
 }

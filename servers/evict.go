@@ -51,12 +51,10 @@ func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) ([]Evictio
 		return nil, err
 	}
 	defer listener.Close()
-	return evictor{conn}.evict(ctx, listener, keys)
+	return evict(ctx, conn, listener, keys)
 }
 
-type evictor struct{ *redis.Conn }
-
-// What an evictor changes and listens to.
+// What eviction changes and listens to.
 const (
 	notifications = "notify-keyspace-events"
 	memoryPolicy  = "maxmemory-policy"
@@ -67,8 +65,16 @@ const (
 
 // evict limits the server's memory, fills it, and restores the settings. It returns the evictions
 // of all keys but its own: clients may write more.
-func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []string) ([]Eviction, error) {
-	used, before, err := e.memory(ctx)
+func evict(ctx context.Context, conn *redis.Conn, listener *redis.Client, keys []string) ([]Eviction, error) {
+	var used int64
+	text, err := conn.Info(ctx, "memory").Result()
+	if err == nil {
+		used, err = strconv.ParseInt(infoLines(text)["used_memory"], 10, 64)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("INFO memory: %w", err)
+	}
+	before, err := settings(ctx, conn, notifications, memoryPolicy, memoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -93,70 +99,50 @@ func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []strin
 		heard <- all
 	}()
 	var fillers int
-	err = e.set(ctx, notifications, "Ee", memoryPolicy, evictionPolicy, memoryLimit, strconv.FormatInt(used+fillerRoom, 10))
+	err = change(ctx, conn, notifications, "Ee", memoryPolicy, evictionPolicy, memoryLimit, strconv.FormatInt(used+fillerRoom, 10))
 	if err == nil {
-		fillers, err = e.fill(ctx, keys)
+		fillers, err = fillMemory(ctx, conn, keys)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout) // restore even after a cancelled run
 	defer cancel()
-	err = errors.Join(err, e.set(ctx, memoryPolicy, before[memoryPolicy], memoryLimit, before[memoryLimit],
+	err = errors.Join(err, change(ctx, conn, memoryPolicy, before[memoryPolicy], memoryLimit, before[memoryLimit],
 		notifications, before[notifications]))
 	if fillers > 0 {
 		names := make([]string, fillers) // some of them are left
 		for i := range names {
-			names[i] = filler(i)
+			names[i] = fillerPrefix + strconv.Itoa(i)
 		}
-		err = errors.Join(err, e.Del(ctx, names...).Err())
+		err = errors.Join(err, conn.Del(ctx, names...).Err())
 	}
-	if end := e.Publish(ctx, allEvicted, "").Err(); end != nil {
+	if end := conn.Publish(ctx, allEvicted, "").Err(); end != nil {
 		messages.Close() // ends the listening
 		err = errors.Join(err, fmt.Errorf("PUBLISH: %w", end))
 	}
 	return <-heard, err
 }
 
-// memory returns the bytes of memory that are used, and the settings that an evictor changes.
-func (e evictor) memory(ctx context.Context) (used int64, settings map[string]string, err error) {
-	text, err := e.Info(ctx, "memory").Result()
-	if err == nil {
-		used, err = strconv.ParseInt(infoLines(text)["used_memory"], 10, 64)
-	}
-	if err != nil {
-		return 0, nil, fmt.Errorf("INFO memory: %w", err)
-	}
-	settings = map[string]string{}
-	for _, name := range []string{notifications, memoryPolicy, memoryLimit} {
-		got, err := e.ConfigGet(ctx, name).Result()
-		if err != nil {
-			return 0, nil, fmt.Errorf("CONFIG GET %s: %w", name, err)
-		}
-		settings[name] = got[name]
-	}
-	return used, settings, nil
-}
-
-// set changes settings, given by name and value, in this order, and goes on after an error.
-func (e evictor) set(ctx context.Context, settings ...string) error {
+// change changes settings, given by name and value, in this order, and goes on after an error.
+func change(ctx context.Context, conn *redis.Conn, settings ...string) error {
 	var errs []error
 	for pair := range slices.Chunk(settings, 2) {
-		if err := e.ConfigSet(ctx, pair[0], pair[1]).Err(); err != nil {
+		if err := conn.ConfigSet(ctx, pair[0], pair[1]).Err(); err != nil {
 			errs = append(errs, fmt.Errorf("CONFIG SET %s %s: %w", pair[0], pair[1], err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// fill writes fillers until each of the keys has been missing once, and returns how many.
-func (e evictor) fill(ctx context.Context, keys []string) (fillers int, err error) {
+// fillMemory writes fillers until each of the keys has been missing once, and returns how many.
+func fillMemory(ctx context.Context, conn *redis.Conn, keys []string) (fillers int, err error) {
 	missing, filling := map[string]bool{}, make([]byte, fillerSize)
 	for len(missing) < len(keys) {
 		if fillers >= mostFillers {
 			return fillers, fmt.Errorf("%d of %d keys are still there after %d bytes", len(keys)-len(missing), len(keys), mostFillers*fillerSize)
 		}
 		there := map[*redis.IntCmd]string{} // after each filler: the server evicts before it runs the next command
-		_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := conn.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for range fillerBatch {
-				p.Set(ctx, filler(fillers), filling, 0)
+				p.Set(ctx, fillerPrefix+strconv.Itoa(fillers), filling, 0)
 				fillers++
 				for _, key := range keys {
 					there[p.Exists(ctx, key)] = key
@@ -175,5 +161,3 @@ func (e evictor) fill(ctx context.Context, keys []string) (fillers int, err erro
 	}
 	return fillers, nil
 }
-
-func filler(i int) string { return fillerPrefix + strconv.Itoa(i) }

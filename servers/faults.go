@@ -43,7 +43,12 @@ func (f *fleet) Restart(ctx context.Context, i int) error {
 	if err := inRange(i, len(f.nodes)); err != nil {
 		return err
 	}
-	log := f.logOf(i) // before the node is locked, as Promote does
+	var log *nodeLog // of the node that the machine is for clients; nil for a replica, and if there are no logs
+	f.mu.Lock()      // before the node is locked, as Promote does
+	if number := slices.Index(f.roles, i); number < len(f.logs) {
+		log = f.logs[number]
+	}
+	f.mu.Unlock()
 	restart := func(n *node) error { return errors.Join(f.restartLog(n, log), n.up(ctx)) }
 	if err := f.on(i, "restart", restart, dead); err != nil {
 		return err

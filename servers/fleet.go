@@ -31,17 +31,22 @@ type fleet struct {
 
 var _ Deployment = (*fleet)(nil)
 
-// maker makes machine i of a deployment: a server, or with a number after the servers' a sentinel.
-// known is the address by which the others know it, and of a sentinel that of the first primary; ""
-// in a topology without sentinels.
-type maker func(i int, known string) (machine, error)
-
 // launch makes the machines of a deployment, starts all concurrently and forms the topology. It
 // closes everything if that fails.
-func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine maker) (_ Deployment, err error) {
+//
+// newMachine makes machine i: a server, or with a number after the servers' a sentinel. known is
+// the address by which the others know it, and of a sentinel that of the first primary; "" in a
+// topology without sentinels.
+func launch(
+	ctx context.Context, spec Spec, workspace io.Closer, newMachine func(i int, known string) (machine, error),
+) (_ Deployment, err error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	if err = f.makeMachines(newMachine); err == nil {
-		f.beginLogs()
+		if spec.Log && f.sentinels == nil { // with sentinels, they begin when the replicas have copied the primary
+			for _, n := range f.nodes[:spec.Topology.Primaries(len(f.nodes))] {
+				f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
+			}
+		}
 		err = f.each(func(n *node) error { return n.up(ctx) })
 	}
 	if err == nil {
@@ -60,28 +65,24 @@ func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine make
 	return f, nil
 }
 
-func (f *fleet) makeMachines(newMachine maker) error {
+func (f *fleet) makeMachines(newMachine func(i int, known string) (machine, error)) error {
 	if f.spec.Topology == impls.Sentinel {
 		f.sentinels = &Sentinels{fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
 	}
 	for i := range f.spec.Nodes {
-		known := ""
+		n, known := &node{name: fmt.Sprintf("%s-%d", f.spec.Name, i), state: dead}, ""
 		if f.sentinels != nil {
-			b, err := newBarrier()
+			b, err := newBarrier(n.dial) // nobody dials it before it has its machine
 			if err != nil {
 				return err
 			}
 			f.sentinels.barriers, known = append(f.sentinels.barriers, b), b.addr()
 		}
-		m, err := newMachine(i, known)
-		if err != nil {
+		var err error
+		if n.machine, err = newMachine(i, known); err != nil {
 			return err
 		}
-		n := &node{machine: m, name: fmt.Sprintf("%s-%d", f.spec.Name, i), state: dead}
 		f.nodes, f.roles = append(f.nodes, n), append(f.roles, i)
-		if f.sentinels != nil {
-			f.sentinels.barriers[i].serve(n.dial)
-		}
 	}
 	for i := 0; f.sentinels != nil && i < sentinelCount; i++ {
 		m, err := newMachine(f.spec.Nodes+i, f.sentinels.Known(0))
@@ -199,11 +200,21 @@ func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 // cancelled run.
 func (f *fleet) Close() error {
 	f.closing.Do(func() {
-		var err error
-		if f.sentinels != nil {
-			err = f.sentinels.close()
+		var errs []error
+		if s := f.sentinels; s != nil {
+			if s.stop != nil {
+				s.stop()
+			}
+			s.looks.Wait()
+			for _, n := range s.nodes {
+				n.state = closed
+				errs = append(errs, n.close())
+			}
+			for _, b := range s.barriers {
+				errs = append(errs, b.close())
+			}
 		}
-		f.closeErr = errors.Join(err, f.each(func(n *node) error {
+		f.closeErr = errors.Join(errors.Join(errs...), f.each(func(n *node) error {
 			n.state = closed
 			return n.close()
 		}), f.workspace.Close())

@@ -16,8 +16,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-func to(n Network, node int) dialer {
-	return func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, node) }
+func to(d Deployment, node int) dialer {
+	return func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, node) }
 }
 
 // named records the run's keys in requests to one server. A guest deletes its keys by these names

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -50,12 +51,15 @@ type Log struct {
 	nodes []*nodeLog
 }
 
+func (f *fleet) Log() *Log {
+	if f.logs == nil {
+		return nil
+	}
+	return &Log{nodes: f.logs}
+}
+
 // Nodes returns the number of nodes.
 func (l *Log) Nodes() int { return len(l.nodes) }
-
-// Read calls each with the entries that a node has written since the last call, in order. One
-// goroutine calls it.
-func (l *Log) Read(node int, each func(Entry)) error { return l.nodes[node].read(each) }
 
 // nodeLog is the files of one node in the order in which it wrote them.
 type nodeLog struct {
@@ -86,6 +90,42 @@ type logPart struct {
 	end    string // the file in which it ends; "": not yet
 }
 
+func (n *node) logDir() string { return filepath.Join(n.dataDir(), logDir) }
+
+// restartLog prepares the log of a machine, if clients know it as a node, for the start of its
+// server, which is dead. It moves the file away from a server that is to lose its data.
+func (f *fleet) restartLog(n *node, log *nodeLog) error {
+	if f.logs == nil {
+		return nil
+	}
+	dir, kept := n.logDir(), f.spec.Persistence != impls.PersistNone
+	if !kept {
+		away := dir
+		for number := 1; ; number++ {
+			away = fmt.Sprintf("%s.%d", dir, number)
+			if _, err := os.Stat(away); err != nil {
+				break
+			}
+		}
+		if err := os.Rename(dir, away); err != nil {
+			return err
+		}
+		if log != nil {
+			log.mu.Lock()
+			for i := range log.parts {
+				if log.parts[i].dir == dir {
+					log.parts[i].dir = away
+				}
+			}
+			log.mu.Unlock()
+		}
+	}
+	if log == nil {
+		return nil
+	}
+	return log.begin(logPart{effect: history.Restarted, kept: kept, dir: dir})
+}
+
 // begin starts a part and ends the one before, whose server is dead or has lost its role. It comes
 // before the new server executes anything.
 func (n *nodeLog) begin(p logPart) error {
@@ -110,17 +150,6 @@ func (n *nodeLog) begin(p logPart) error {
 	return nil
 }
 
-// moved notes that a directory has another name now.
-func (n *nodeLog) moved(from, to string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i := range n.parts {
-		if n.parts[i].dir == from {
-			n.parts[i].dir = to
-		}
-	}
-}
-
 func (n *nodeLog) current() (p logPart, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,7 +159,10 @@ func (n *nodeLog) current() (p logPart, ok bool) {
 	return p, ok
 }
 
-func (n *nodeLog) read(each func(Entry)) error {
+// Read calls each with the entries that a node has written since the last call, in order. One
+// goroutine calls it.
+func (l *Log) Read(node int, each func(Entry)) error {
+	n := l.nodes[node]
 	for p, ok := n.current(); ok; p, ok = n.current() {
 		if n.file == nil {
 			if err := n.open(p, each); err != nil {

@@ -34,11 +34,8 @@ func NewProcess(options ProcessOptions) *Process {
 	return &Process{options: options}
 }
 
-// Name returns "process".
 func (*Process) Name() string { return "process" }
-
-// Guest returns false.
-func (*Process) Guest() bool { return false }
+func (*Process) Guest() bool  { return false }
 
 // Available returns nil, or an error that says how to get redis-server.
 func (p *Process) Available(context.Context) error {

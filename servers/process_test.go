@@ -109,27 +109,3 @@ func TestPollEnds(t *testing.T) {
 		t.Errorf("after %d polls: %v", asked, err)
 	}
 }
-
-// BenchmarkStart measures the cost of a cell's own servers.
-func BenchmarkStart(b *testing.B) {
-	p := NewProcess(ProcessOptions{})
-	if err := p.Available(b.Context()); err != nil {
-		b.Skip(err)
-	}
-	for name, spec := range map[string]Spec{
-		"standalone": {}, "pair": {Topology: impls.Replicated}, "independent-5": {Topology: impls.Independent},
-		"clock": {ClockFaults: true},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				d, err := p.Start(b.Context(), spec)
-				if err == nil {
-					err = d.Close()
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -59,7 +59,7 @@ func (m *processMachine) current() *subprocess.Process {
 }
 
 func (m *processMachine) addr() string {
-	if m.ended() != nil {
+	if m.alive(context.Background()) != nil {
 		return ""
 	}
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.port))
@@ -70,16 +70,14 @@ func (m *processMachine) clockPath() string   { return m.clock }
 func (m *processMachine) dataDir() string     { return m.dir }
 
 func (m *processMachine) identity() history.Server {
-	if m.ended() != nil {
+	if m.alive(context.Background()) != nil {
 		return history.Server{}
 	}
 	return history.Server{PID: m.current().PID()}
 }
 
-func (m *processMachine) alive(context.Context) error { return m.ended() }
-
-// ended returns nil while the process runs, and then an error with the last lines of its log.
-func (m *processMachine) ended() error {
+// alive returns nil while the process runs, and then an error with the last lines of its log.
+func (m *processMachine) alive(context.Context) error {
 	c := m.current()
 	if c == nil {
 		return errors.New("not started")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -42,7 +43,19 @@ func (f *fleet) Promote(ctx context.Context, number int) error {
 		if err := n.lead(ctx, f.spec.Topology); err != nil {
 			return err
 		}
-		return f.promoteLog(number, n)
+		if f.logs == nil {
+			return nil
+		}
+		// The log of the primary goes on with that of this replica, before clients know it.
+		files, err := openLog(n.logDir())
+		if err != nil {
+			return err
+		}
+		info, err := files[len(files)-1].Stat()
+		if err != nil {
+			return err
+		}
+		return f.logs[number].begin(logPart{effect: history.Promoted, dir: n.logDir(), before: files, from: info.Size()})
 	}
 	if err := f.on(f.roles[heir], "promote", promote, running); err != nil {
 		return err
@@ -68,7 +81,21 @@ func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) er
 	if flowing {
 		return f.followAll(ctx, number)
 	}
-	return f.on(f.roles[heir], "cut replication of", func(n *node) error { return n.detach(ctx, f.spec.Topology) }, running)
+	return f.on(f.roles[heir], "cut replication of", func(n *node) error {
+		if f.spec.Topology != impls.Cluster {
+			return n.lead(ctx, f.spec.Topology)
+		}
+		// In a cluster it stays a replica, whose primary refuses its password.
+		for _, words := range [][]any{{"CONFIG", "SET", "masterauth", "none"}, {"CLIENT", "KILL", "TYPE", "master"}} {
+			if _, err := n.do(ctx, words...); err != nil {
+				return err
+			}
+		}
+		return poll(ctx, "lose its primary", func() (bool, error) {
+			fields, err := infoFields(ctx, n.dial, "replication")
+			return fields["master_link_status"] == "down", err
+		})
+	}, running)
 }
 
 // followAll makes the servers that run the replicas of their primary, and waits until all confirm
@@ -139,23 +166,6 @@ func (n *node) confirmed(ctx context.Context, want int64) (bool, error) {
 		return false, fmt.Errorf("WAIT: %w", err)
 	}
 	return replicas >= want, nil
-}
-
-// detach ends a replica's replication. In a cluster it stays a replica, whose primary refuses its
-// password.
-func (n *node) detach(ctx context.Context, t impls.Topology) error {
-	if t != impls.Cluster {
-		return n.lead(ctx, t)
-	}
-	for _, words := range [][]any{{"CONFIG", "SET", "masterauth", "none"}, {"CLIENT", "KILL", "TYPE", "master"}} {
-		if _, err := n.do(ctx, words...); err != nil {
-			return err
-		}
-	}
-	return poll(ctx, "lose its primary", func() (bool, error) {
-		fields, err := infoFields(ctx, n.dial, "replication")
-		return fields["master_link_status"] == "down", err
-	})
 }
 
 // lead makes a replica a primary. In a cluster it does not wait until the others agree, as they

@@ -189,7 +189,12 @@ func (f *fleet) formSentinels(ctx context.Context) error {
 	}
 	for _, n := range s.nodes {
 		err := n.poll(ctx, "know the replicas and the other sentinels", func() (bool, error) {
-			fields, err := n.watched(ctx)
+			reply, err := do(ctx, n.dial, "SENTINEL", "MASTER", impls.MasterName)
+			words, _ := reply.([]any)
+			fields := map[string]string{}
+			for i := 0; i+1 < len(words); i += 2 {
+				fields[fmt.Sprint(words[i])] = fmt.Sprint(words[i+1])
+			}
 			return fields["flags"] == "master" && fields["num-slaves"] == strconv.Itoa(len(f.nodes)-1) &&
 				fields["num-other-sentinels"] == strconv.Itoa(sentinelCount-1), err
 		})
@@ -201,8 +206,12 @@ func (f *fleet) formSentinels(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.beginReplicaLogs(); err != nil {
-		return err
+	for i := 0; f.spec.Log && i < len(f.nodes); i++ { // they replicate to each other: each has its own log
+		log := &nodeLog{copies: true}
+		if err := log.goOn("", f.nodes[i].logDir()); err != nil {
+			return err
+		}
+		f.logs = append(f.logs, log)
 	}
 	// The sentinels change roles by themselves: every server is looked at until close.
 	ctx, s.stop = context.WithCancel(context.Background())
@@ -225,18 +234,7 @@ func hasten(ctx context.Context, n *node, publish, info time.Duration) {
 	_, _ = do(ctx, n.dial, "SENTINEL", "DEBUG", "publish-period", publish.Milliseconds(), "info-period", info.Milliseconds())
 }
 
-// watched returns what a sentinel says of the primary.
-func (n *node) watched(ctx context.Context) (map[string]string, error) {
-	reply, err := do(ctx, n.dial, "SENTINEL", "MASTER", impls.MasterName)
-	words, _ := reply.([]any)
-	fields := map[string]string{}
-	for i := 0; i+1 < len(words); i += 2 {
-		fields[fmt.Sprint(words[i])] = fmt.Sprint(words[i+1])
-	}
-	return fields, err
-}
-
-// look notes the promotions of one server.
+// look notes the promotions of one server, and begins a part of its log at each.
 func (s *Sentinels) look(ctx context.Context, i int, n *node) {
 	var asker *redis.Client
 	role := "" // "": not known since the server was last down
@@ -269,36 +267,15 @@ func (s *Sentinels) look(ctx context.Context, i int, n *node) {
 		}
 		now := fmt.Sprint(reply[0])
 		if role == "slave" && now == "master" {
-			s.promoted(i, n)
+			at := time.Now()
+			if logs := s.fleet.logs; logs != nil {
+				_ = logs[i].goOn(history.Promoted, n.logDir()) // a file that cannot be read is seen by the reader of the log
+			}
+			s.mu.Lock()
+			s.promotions = append(s.promotions, Promotion{i, at})
+			s.turn()
+			s.mu.Unlock()
 		}
 		role = now
 	}
-}
-
-// promoted notes a promotion, and begins a part of the node's log.
-func (s *Sentinels) promoted(i int, n *node) {
-	at := time.Now()
-	if logs := s.fleet.logs; logs != nil {
-		_ = logs[i].goOn(history.Promoted, n.logDir()) // a file that cannot be read is seen by the reader of the log
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.promotions = append(s.promotions, Promotion{i, at})
-	s.turn()
-}
-
-func (s *Sentinels) close() error {
-	if s.stop != nil {
-		s.stop()
-	}
-	s.looks.Wait()
-	var errs []error
-	for _, n := range s.nodes {
-		n.state = closed
-		errs = append(errs, n.close())
-	}
-	for _, b := range s.barriers {
-		errs = append(errs, b.close())
-	}
-	return errors.Join(errs...)
 }

@@ -5,7 +5,7 @@
 // A [Provider] starts processes or containers, or connects to a user's Redis by URL: without server
 // faults, and only under the run's prefix.
 //
-// Clients dial a node by its index through [Network], which finds its present address even
+// Clients dial a node by its index through its [Deployment], which finds its present address even
 // after a container's restart on another port.
 package servers
 
@@ -65,7 +65,7 @@ type Provider interface {
 // Deployment is a set of nodes, numbered from 0, for concurrent use. A server fault returns once
 // confirmed, or ErrRefused, ErrMissing or ErrState.
 //
-// Of replicated nodes, a [Network], FlushScripts and the methods of keys follow the roles: node 0,
+// Of replicated nodes, Addr, Dial, FlushScripts and the methods of keys follow the roles: node 0,
 // and of a cluster nodes 0 to 2, are the current primaries. The faults of processes and clocks, and
 // Info, name the machine: node 0 is the initial primary, whatever its role is now. With sentinels,
 // all name it.
@@ -73,7 +73,13 @@ type Deployment interface {
 	Topology() impls.Topology
 	Len() int
 	Info(ctx context.Context) ([]history.Server, error) // for the run record; a node that is down has only its name
-	Network
+
+	// Addr is the present host:port, an IP literal unless the user's URL names a host; "" while the
+	// node is down.
+	Addr(node int) string
+	// Dial makes a new connection to the node's present address, logged in and in the right
+	// database.
+	Dial(ctx context.Context, node int) (net.Conn, error)
 
 	Kill(ctx context.Context, node int) error    // SIGKILL, confirmed dead
 	Restart(ctx context.Context, node int) error // start a killed node again, confirmed answering
@@ -112,14 +118,4 @@ type Deployment interface {
 	// Close ends and removes everything that was started; on a user's Redis, it deletes the run's
 	// keys.
 	Close() error
-}
-
-// Network finds and reaches the servers.
-type Network interface {
-	// Addr is the present host:port, an IP literal unless the user's URL names a host; "" while the
-	// node is down.
-	Addr(node int) string
-	// Dial makes a new connection to the node's present address, logged in and in the right
-	// database.
-	Dial(ctx context.Context, node int) (net.Conn, error)
 }

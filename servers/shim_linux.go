@@ -32,42 +32,38 @@ type shim struct {
 	object []byte // nil until compiled
 }
 
-// install writes the object, and the file of a true clock, into a directory, and returns their
-// paths.
+// install compiles the object if it is not yet, writes it and the file of a true clock into a
+// directory, and returns their paths.
 func (s *shim) install(ctx context.Context, dir string) (object, clock string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	object, clock = filepath.Join(dir, clockObject), filepath.Join(dir, clockFile)
 	if s.object == nil {
-		if s.object, err = compileShim(ctx, dir); err != nil {
+		var cc string
+		for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
+			if path, err := exec.LookPath(name); cc == "" && name != "" && err == nil {
+				cc = path
+			}
+		}
+		if cc == "" {
+			return "", "", fmt.Errorf("%w: clock faults need a C compiler: apt-get install gcc libc6-dev", ErrMissing)
+		}
+		source := filepath.Join(dir, "clock.c")
+		if err := os.WriteFile(source, clockSource, 0o600); err != nil {
+			return "", "", err
+		}
+		out, err := exec.CommandContext(ctx, cc, "-shared", "-fPIC", "-O2", "-nostdlib", "-fno-stack-protector",
+			"-o", object, source).CombinedOutput()
+		if err != nil {
+			return "", "", fmt.Errorf("%w: the C compiler cannot build the clock shim (%w): apt-get install gcc libc6-dev\n%s", ErrMissing, err, out)
+		}
+		if s.object, err = os.ReadFile(object); err != nil {
 			return "", "", err
 		}
 	}
-	object, clock = filepath.Join(dir, clockObject), filepath.Join(dir, clockFile)
 	// A container's redis has another user id: it needs these rights, whatever the umask.
 	return object, clock, errors.Join(os.WriteFile(object, s.object, 0o755), os.Chmod(object, 0o755),
 		os.WriteFile(clock, make([]byte, unsafe.Sizeof(clockPage{})), 0o644), os.Chmod(clock, 0o644))
-}
-
-func compileShim(ctx context.Context, dir string) ([]byte, error) {
-	var cc string
-	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
-		if path, err := exec.LookPath(name); cc == "" && name != "" && err == nil {
-			cc = path
-		}
-	}
-	if cc == "" {
-		return nil, fmt.Errorf("%w: clock faults need a C compiler: apt-get install gcc libc6-dev", ErrMissing)
-	}
-	source, object := filepath.Join(dir, "clock.c"), filepath.Join(dir, clockObject)
-	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
-		return nil, err
-	}
-	out, err := exec.CommandContext(ctx, cc, "-shared", "-fPIC", "-O2", "-nostdlib", "-fno-stack-protector",
-		"-o", object, source).CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("%w: the C compiler cannot build the clock shim (%w): apt-get install gcc libc6-dev\n%s", ErrMissing, err, out)
-	}
-	return os.ReadFile(object)
 }
 
 func (s *shim) try(ctx context.Context) error {

@@ -115,25 +115,6 @@ func TestReplicationSurvivesRestarts(t *testing.T) {
 	})
 }
 
-// Independent masters are unaware of each other, and a fault hits only the named one.
-func TestIndependent(t *testing.T) {
-	onEach(t, func(t *testing.T, p servers.Provider) {
-		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 3}), t.Context()
-		set(t, d, 1, "k", 0)
-		for node, want := range []bool{false, true, false} {
-			if got := has(t, d, node, "k"); got != want {
-				t.Errorf("node %d has the key: %v, want %v", node, got, want)
-			}
-		}
-		must(t, d.Kill(ctx, 1))
-		must(t, client(t, d, 0).Ping(ctx).Err())
-		must(t, client(t, d, 2).Ping(ctx).Err())
-		if _, err := d.Dial(ctx, 1); err == nil {
-			t.Error("the killed node answers")
-		}
-	})
-}
-
 // clusterClient has one address of the cluster and gets the others from the cluster.
 func clusterClient(t *testing.T, d servers.Deployment) *redis.ClusterClient {
 	t.Helper()

@@ -55,8 +55,8 @@ func NewURL(access Access, addresses ...string) (*URL, error) {
 	return u, nil
 }
 
-// Name returns "url".
 func (*URL) Name() string { return "url" }
+func (*URL) Guest() bool  { return true }
 
 // String returns the addresses without credentials.
 func (u *URL) String() string {
@@ -66,9 +66,6 @@ func (u *URL) String() string {
 	}
 	return strings.Join(words, ",")
 }
-
-// Guest returns true.
-func (u *URL) Guest() bool { return true }
 
 // Available sends PING to every server.
 func (u *URL) Available(ctx context.Context) error {
@@ -91,8 +88,8 @@ func (u *URL) Available(ctx context.Context) error {
 	return nil
 }
 
-func (u *URL) refuser() refuser {
-	return refuser{"server faults are not allowed on a Redis given by URL: " + u.String()}
+func (u *URL) refuse(what string) error {
+	return fmt.Errorf("%s: server faults are not allowed on a Redis given by URL: %s: %w", what, u, ErrRefused)
 }
 
 func (u *URL) found(ctx context.Context) (string, error) { return u.String(), u.Available(ctx) }
@@ -104,7 +101,7 @@ func (u *URL) ability(_ context.Context, a Ability) error {
 		other = string(impls.Standalone)
 	}
 	if a.Own || a.Name == other {
-		return u.refuser().refuse(a.Name)
+		return u.refuse(a.Name)
 	}
 	return nil
 }
@@ -118,19 +115,19 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &guest{refuser: u.refuser(), spec: spec, targets: u.targets}
+	d := &guest{url: u, spec: spec}
 	for range u.targets {
 		d.named = append(d.named, &named{prefix: spec.Prefix, derives: spec.Derives, keys: map[string]struct{}{}})
 	}
 	switch { // what only servers started by lockbench can have
 	case spec.ClockFaults:
-		return nil, d.refuse("clock faults")
+		return nil, u.refuse("clock faults")
 	case spec.MaxMemory > 0:
-		return nil, d.refuse("a memory limit")
+		return nil, u.refuse("a memory limit")
 	case spec.Persistence != impls.PersistNone:
-		return nil, d.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
+		return nil, u.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
 	case spec.Topology != impls.Standalone && spec.Topology != impls.Independent:
-		return nil, d.refuse(string(spec.Topology) + " topology")
+		return nil, u.refuse(string(spec.Topology) + " topology")
 	}
 	if spec.Nodes != len(u.targets) {
 		wants, give := "one server", "one"
@@ -145,7 +142,7 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	if spec.Prefix == "" {
 		return d, nil
 	}
-	for i, t := range d.targets {
+	for i, t := range d.url.targets {
 		// Before anything is written: may the user delete the run's keys? Nobody has made this one.
 		if err := deleteKeys(ctx, to(d, i), []string{spec.Prefix + "permitted"}); err != nil {
 			return d, fmt.Errorf("%s: the run deletes its keys at the end: %w: %w", t, ErrRefused, err)
@@ -160,30 +157,53 @@ func (wrongAddresses) Error() string { return "wrong number of Redis URLs" }
 
 func (wrongAddresses) Unwrap() error { return ErrRefused }
 
+// guest is a user's servers. It refuses every server fault.
 type guest struct {
-	refuser
-	spec    Spec
-	targets []target
-	named   []*named // by node
+	url   *URL
+	spec  Spec
+	named []*named // by node
 }
+
+func (d *guest) Kill(context.Context, int) error    { return d.url.refuse("kill") }
+func (d *guest) Restart(context.Context, int) error { return d.url.refuse("restart") }
+func (d *guest) Pause(context.Context, int) error   { return d.url.refuse("pause") }
+func (d *guest) Resume(context.Context, int) error  { return d.url.refuse("resume") }
+func (d *guest) Promote(context.Context, int) error { return d.url.refuse("promote") }
+func (d *guest) SetReplication(context.Context, int, bool) error {
+	return d.url.refuse("set replication")
+}
+func (d *guest) JumpClock(context.Context, int, time.Duration) (at time.Time, err error) {
+	return at, d.url.refuse("jump clock")
+}
+func (d *guest) DriftClock(context.Context, int, float64) (at time.Time, err error) {
+	return at, d.url.refuse("drift clock")
+}
+func (d *guest) SetClockRight(context.Context, int) (was time.Duration, at time.Time, err error) {
+	return was, at, d.url.refuse("set clock right")
+}
+func (d *guest) EvictKeys(context.Context, int, ...string) ([]Eviction, error) {
+	return nil, d.url.refuse("evict keys")
+}
+func (*guest) Sentinels() *Sentinels { return nil }
+func (*guest) Log() *Log             { return nil }
 
 func (d *guest) Topology() impls.Topology { return d.spec.Topology }
 
-func (d *guest) Len() int { return len(d.targets) }
+func (d *guest) Len() int { return len(d.url.targets) }
 
 func (d *guest) Addr(i int) string {
-	if i < 0 || i >= len(d.targets) {
+	if i < 0 || i >= len(d.url.targets) {
 		return ""
 	}
-	return d.targets[i].addr
+	return d.url.targets[i].addr
 }
 
 // Dial records the keys of the requests on the connection, for Close.
 func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
-	if err := inRange(i, len(d.targets)); err != nil {
+	if err := inRange(i, len(d.url.targets)); err != nil {
 		return nil, err
 	}
-	c, err := d.targets[i].dial(ctx)
+	c, err := d.url.targets[i].dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +211,12 @@ func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
 }
 
 func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
-	if err := inRange(i, len(d.targets)); err != nil {
+	if err := inRange(i, len(d.url.targets)); err != nil {
 		return nil, err
 	}
 	keys := slices.DeleteFunc(d.named[i].all(), func(key string) bool { return !impls.Under(prefix, key) })
 	found := make([]*redis.IntCmd, len(keys))
-	err := eachKey(ctx, d.targets[i].dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
+	err := eachKey(ctx, d.url.targets[i].dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +231,8 @@ func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error
 
 // Info sends INFO and not CONFIG.
 func (d *guest) Info(ctx context.Context) ([]history.Server, error) {
-	infos := make([]history.Server, len(d.targets))
-	for i, t := range d.targets {
+	infos := make([]history.Server, len(d.url.targets))
+	for i, t := range d.url.targets {
 		infos[i].Name = t.String()
 		fields, err := infoFields(ctx, t.dial, "default")
 		if err != nil {
@@ -228,13 +248,13 @@ func (d *guest) Info(ctx context.Context) ([]history.Server, error) {
 }
 
 // FlushScripts is refused: other users share the script cache.
-func (d *guest) FlushScripts(context.Context, int) error { return d.refuse("flush scripts") }
+func (d *guest) FlushScripts(context.Context, int) error { return d.url.refuse("flush scripts") }
 
 // DeleteKeys refuses all keys if one is not under the run's prefix.
 func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	for _, key := range keys {
 		if d.spec.Prefix == "" || !impls.Under(d.spec.Prefix, key) {
-			return d.refuse(fmt.Sprintf("delete %q, which does not begin with the run's prefix %q", key, d.spec.Prefix))
+			return d.url.refuse(fmt.Sprintf("delete %q, which does not begin with the run's prefix %q", key, d.spec.Prefix))
 		}
 	}
 	return deleteKeys(ctx, to(d, i), keys)
@@ -250,7 +270,7 @@ const (
 func (d *guest) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	for i, t := range d.targets {
+	for i, t := range d.url.targets {
 		if err := deleteKeys(ctx, t.dial, d.named[i].all()); err != nil {
 			why := ErrRefused // it answered, with an error
 			if impls.ConnectionFailed(err) {
@@ -313,33 +333,28 @@ func (t target) dial(ctx context.Context) (net.Conn, error) {
 	}
 	deadline, _ := ctx.Deadline()
 	err = conn.SetDeadline(deadline)
-	user, password := t.login()
-	switch {
-	case err != nil || password == "":
+	var greeting [][]string
+	switch user, password := t.login(); {
+	case password == "":
 	case user == "":
-		err = exchange(conn, "AUTH", password)
+		greeting = append(greeting, []string{"AUTH", password})
 	default:
-		err = exchange(conn, "AUTH", user, password)
+		greeting = append(greeting, []string{"AUTH", user, password})
 	}
-	if err == nil && t.database != 0 {
-		err = exchange(conn, "SELECT", strconv.Itoa(t.database))
+	if t.database != 0 {
+		greeting = append(greeting, []string{"SELECT", strconv.Itoa(t.database)})
+	}
+	for i := 0; i < len(greeting) && err == nil; i++ {
+		var line string
+		if line, err = resp.Ask(conn, greeting[i]...); err != nil {
+			err = fmt.Errorf("%s: %w", greeting[i][0], err)
+		} else if !strings.HasPrefix(line, "+OK") { // the rest of an error reply may repeat arguments
+			code, _, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
+			err = fmt.Errorf("%s refused by the server (%s)", greeting[i][0], code)
+		}
 	}
 	if err = errors.Join(err, conn.SetDeadline(time.Time{})); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
-}
-
-// exchange sends a command, whose reply must be OK. Of an error reply only the first word is shown:
-// the rest may repeat arguments.
-func exchange(conn net.Conn, words ...string) error {
-	line, err := resp.Ask(conn, words...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", words[0], err)
-	}
-	if !strings.HasPrefix(line, "+OK") {
-		code, _, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
-		return fmt.Errorf("%s refused by the server (%s)", words[0], code)
-	}
-	return nil
 }

@@ -46,27 +46,3 @@ func TestSweep(t *testing.T) {
 		}
 	}
 }
-
-// Close stops the reaper and leaves nothing. If the owner ends without Close, the reaper cleans up.
-func TestReaper(t *testing.T) {
-	base := t.TempDir()
-	closed, err := newWorkspace(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
-	abandoned, err := newWorkspace(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	abandoned.orders.Close() // as the kernel does when we die
-	if err := abandoned.reaper.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	abandoned.lock.Close()
-	if left, _ := os.ReadDir(base); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}

@@ -31,8 +31,8 @@ func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	if own, ok := lock.(impls.Lock); ok {
 		return own, nil
 	}
-	a := &adapted{cfg: cfg, lock: lock, exclusive: exclusiveSide(lock), shared: sharedSide(lock)}
-	if !a.exclusive.exists() {
+	a := &adapted{cfg: cfg, lock: lock}
+	if a.exclusive, a.shared = sides(lock); a.exclusive.unlock == nil {
 		return nil, fmt.Errorf("%T: %w: want Unlock(ctx) error and Lock(ctx) error or TryLock(ctx) (bool, error)", lock, ErrShape)
 	}
 	return a, nil
@@ -46,7 +46,9 @@ func TraitsOf(lock any) impls.Traits {
 	_, fences := lock.(Fencer)
 	_, valid := lock.(Validity)
 	_, losses := lock.(LossNotifier)
-	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid, NotifiesLoss: losses, Shared: sharedSide(lock).exists()}
+	_, shared := sides(lock)
+	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid,
+		NotifiesLoss: losses, Shared: shared.unlock != nil}
 }
 
 // adapted is a lock with the interface of package impls.
@@ -68,13 +70,12 @@ func (a *adapted) side(what string, mode history.Mode) (side, error) {
 	if mode == history.Shared {
 		s = a.shared
 	}
-	if !s.exists() {
+	if s.unlock == nil {
 		return s, fmt.Errorf("%s %s %s: %w", what, a.cfg.Key, mode, impls.ErrUnsupported)
 	}
 	return s, nil
 }
 
-// Try makes one attempt.
 func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	s, err := a.side("try", mode)
 	switch {
@@ -101,7 +102,6 @@ func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 	return g, err
 }
 
-// Acquire waits until the lock is granted or ctx ends.
 func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	s, err := a.side("acquire", mode)
 	switch {
@@ -162,7 +162,6 @@ func (a *adapted) Until() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Extend restarts the lease of the hold.
 func (a *adapted) Extend(ctx context.Context) (impls.Grant, error) {
 	l, ok := a.lock.(Extender)
 	if !ok {
@@ -248,24 +247,18 @@ type side struct {
 	unlock func(context.Context) error         // nil: the lock lacks the mode
 }
 
-func exclusiveSide(lock any) (s side) {
+func sides(lock any) (exclusive, shared side) {
 	if l, ok := lock.(Locker); ok {
-		s.wait, s.unlock = l.Lock, l.Unlock
+		exclusive.wait, exclusive.unlock = l.Lock, l.Unlock
 	}
 	if l, ok := lock.(TryLocker); ok {
-		s.try, s.unlock = l.TryLock, l.Unlock
+		exclusive.try, exclusive.unlock = l.TryLock, l.Unlock
 	}
-	return s
-}
-
-func sharedSide(lock any) (s side) {
 	if l, ok := lock.(SharedLocker); ok {
-		s.wait, s.unlock = l.RLock, l.RUnlock
+		shared.wait, shared.unlock = l.RLock, l.RUnlock
 	}
 	if l, ok := lock.(SharedTryLocker); ok {
-		s.try, s.unlock = l.TryRLock, l.RUnlock
+		shared.try, shared.unlock = l.TryRLock, l.RUnlock
 	}
-	return s
+	return exclusive, shared
 }
-
-func (s side) exists() bool { return s.unlock != nil }

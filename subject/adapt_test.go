@@ -95,9 +95,7 @@ func (l *tryShared) RUnlock(context.Context) error {
 func adapt(t *testing.T, lock any) impls.Lock {
 	t.Helper()
 	l, err := subject.Adapt(lock, subject.Config{Key: "k", TTL: 100 * time.Millisecond, Poll: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 

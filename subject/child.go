@@ -71,18 +71,34 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	hello := make(chan error, 1) // the first line, or why there is none
 	c.local = subprocess.New(exec.Command("sh", "-c", command.shell()), subprocess.Listener{Max: maxLine, End: func(err error) { c.over(err, hello) },
 		Line: func(n int, line []byte) error {
-			if n == 1 {
-				hello <- c.greeted(line)
-				return nil
+			if n > 1 {
+				return c.receive(n-1, line)
 			}
-			return c.receive(n-1, line)
+			var first struct {
+				PID int64 `json:"pid"`
+			}
+			if json.Unmarshal(line, &first) != nil || first.PID <= 0 {
+				hello <- fmt.Errorf("the shell said %s", excerpt(line))
+			} else {
+				c.pid.Store(first.PID)
+				hello <- nil
+			}
+			return nil
 		}})
 	err := c.local.Start()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", command, ErrGone, err)
 	}
-	if _, err = io.WriteString(c.local, command.opening()); err == nil {
-		err = c.await(ctx, hello)
+	// the shell prints its process id and becomes the child
+	opening := fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c '%s'`+"\n", strings.ReplaceAll(command.Exec, "'", `'\''`))
+	if _, err = io.WriteString(c.local, opening); err == nil {
+		select {
+		case err = <-hello:
+		case <-time.After(c.patience):
+			err = fmt.Errorf("it did not start within %v", c.patience)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
 	var about Reply
 	if err == nil { // a child that does not know the request has no special features
@@ -100,18 +116,6 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	return c, nil
 }
 
-// greeted reads the first line, written by the shell that becomes the child.
-func (c *Child) greeted(line []byte) error {
-	var first struct {
-		PID int64 `json:"pid"`
-	}
-	if json.Unmarshal(line, &first) != nil || first.PID <= 0 {
-		return fmt.Errorf("the shell said %s", excerpt(line))
-	}
-	c.pid.Store(first.PID)
-	return nil
-}
-
 // over records why the child's output has ended.
 func (c *Child) over(err error, hello chan<- error) {
 	switch {
@@ -124,17 +128,6 @@ func (c *Child) over(err error, hello chan<- error) {
 	select {
 	case hello <- err:
 	default: // it had started
-	}
-}
-
-func (c *Child) await(ctx context.Context, hello <-chan error) error {
-	select {
-	case err := <-hello:
-		return err
-	case <-time.After(c.patience):
-		return fmt.Errorf("it did not start within %v", c.patience)
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -267,7 +260,7 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 			return Reply{}, cmp.Or(c.explain(), fmt.Errorf("%s %s: %w", q.Op, q.Key, impls.ErrCrashed))
 		case <-done:
 			done = nil
-			if q.Op == opAcquire && c.about.CanCancel() {
+			if q.Op == opAcquire && c.about.Has(CanCancel) {
 				// if the child is gone, the select above sees it
 				_ = c.local.Send(Request{ID: c.calls.Number(), Op: opCancel, Key: q.Key, Of: q.ID})
 			}
@@ -348,7 +341,7 @@ func (c *Child) Close() error {
 // signal sends a signal to the child and the processes that it has started; after STOP it fails
 // unless the child is seen stopped.
 func (c *Child) signal(name string) error {
-	if !c.command.remote() {
+	if strings.TrimSpace(c.command.Launch) == "" {
 		switch name {
 		case "STOP":
 			return c.local.Stop()
@@ -364,8 +357,12 @@ func (c *Child) signal(name string) error {
 	if pid == 0 {
 		return nil
 	}
+	script := fmt.Sprintf("kill -%s -%d 2>/dev/null || kill -%[1]s %[2]d || exit 1\n", name, pid) // its process group, or else it
+	if name == "STOP" {
+		script += fmt.Sprintf("n=0; while [ $n -lt 500 ]; do grep -q '^[^)]*) T' /proc/%d/stat && exit 0; n=$((n+1)); done; exit 1\n", pid)
+	}
 	far := exec.Command("sh", "-c", c.command.shell())
-	far.Stdin = strings.NewReader(signalling(pid, name))
+	far.Stdin = strings.NewReader(script)
 	far.WaitDelay = endLimit
 	return far.Run()
 }

@@ -6,12 +6,40 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/foreign"
 )
+
+// Command is how to start a child. sh executes it on the machine where the child runs.
+type Command struct {
+	Exec string // "python3 mylock.py"
+	// Launch is a prefix that reaches another machine or container, such as "ssh {host}", and
+	// passes input and output on. "": this machine.
+	Launch string
+	// Host replaces the word in braces.
+	Host string
+}
+
+var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
+
+// HasPlaceholder reports whether a launch prefix names a host.
+func HasPlaceholder(launch string) bool { return placeholder.MatchString(launch) }
+
+// String returns the command as one would type it, for messages: a long one without its middle.
+func (c Command) String() string { return foreign.Ends(strings.TrimSpace(c.prefix()+" "+c.Exec), 200) }
+
+func (c Command) prefix() string {
+	return placeholder.ReplaceAllLiteralString(c.Launch, c.Host)
+}
+
+// shell returns the local command line of a shell where the child runs. It reads commands from
+// standard input, so that no launcher passes on quotes.
+func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() + " sh") }
 
 // Fleet is the children of a run: one command, and the hosts on which its clients run.
 type Fleet struct {
@@ -54,15 +82,6 @@ func (f Fleet) name() string {
 
 const maxName = 40
 
-// CanCancel reports whether an acquire of the child can be cancelled.
-func (d Description) CanCancel() bool { return slices.Contains(d.Can, canCancel) }
-
-// KnowsSentinels reports whether a child asks sentinels for the primary.
-func (d Description) KnowsSentinels() bool { return slices.Contains(d.Can, canSentinel) }
-
-// KnowsClusters reports whether a child has a client of a cluster.
-func (d Description) KnowsClusters() bool { return slices.Contains(d.Can, canCluster) }
-
 // Command returns the command for the client with an index from 0.
 func (f Fleet) Command(client int) Command {
 	c := Command{Exec: f.Exec, Launch: f.Launch}
@@ -98,7 +117,7 @@ func (d Description) Variant() (impls.Variant, error) {
 	v.Traits.Reentrant = v.Kind == history.Reentrant
 	v.Traits.Permits = v.Kind == history.Semaphore
 	v.Traits.Shared = v.Traits.Shared || v.Kind == history.RW
-	if slices.Contains(d.Can, canIndependent) {
+	if d.Has(canIndependent) {
 		v.Topology = impls.Independent
 	}
 	return v, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/impls"
@@ -88,12 +89,15 @@ type Description struct {
 	Quorum int `json:"quorum,omitempty"`
 }
 
+// Has reports whether a word of Can is there.
+func (d Description) Has(word string) bool { return slices.Contains(d.Can, word) }
+
 // The words of Description.Can that are no trait.
 const (
-	canCancel      = "cancel"      // an acquire can be cancelled
+	CanCancel      = "cancel"      // an acquire can be cancelled
 	canIndependent = "independent" // runs on several masters
-	canSentinel    = "sentinel"    // asks sentinels for the primary
-	canCluster     = "cluster"     // asks a cluster's masters who has a slot, and follows their redirections
+	CanSentinel    = "sentinel"    // asks sentinels for the primary
+	CanCluster     = "cluster"     // asks a cluster's masters who has a slot, and follows their redirections
 )
 
 // canWords has the trait of each word of Description.Can.
@@ -113,9 +117,9 @@ func canWords() map[string]func(*impls.Traits) *bool {
 		"no-lease":      func(t *impls.Traits) *bool { return &t.NoLease },
 		"nil-grants":    func(t *impls.Traits) *bool { return &t.NilGrants },
 		canIndependent:  none,
-		canSentinel:     none,
-		canCluster:      none,
-		canCancel:       none,
+		CanSentinel:     none,
+		CanCluster:      none,
+		CanCancel:       none,
 	}
 }
 

@@ -73,12 +73,10 @@ func (l *remote) request(ctx context.Context, q Request) (Reply, error) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Try makes one attempt.
 func (l *remote) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return l.ask(ctx, Request{Op: opTry}, mode)
 }
 
-// Acquire waits until the lock is granted or ctx ends.
 func (l *remote) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	q := Request{Op: opAcquire}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -170,7 +168,6 @@ func (l *remote) notify(r Reply) {
 	}
 }
 
-// Extend restarts the lease.
 func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
 	r, err := l.request(ctx, Request{Op: opExtend})
 	if err == nil {
@@ -182,7 +179,6 @@ func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
 	return l.grant(r), nil
 }
 
-// Release releases the lock.
 func (l *remote) Release(ctx context.Context) error {
 	r, err := l.request(ctx, Request{Op: opRelease})
 	if err == nil {

@@ -5,6 +5,7 @@ package subject_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,37 +19,23 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// toy is a lock with every optional method; an Extend loses it.
-type toy struct{ lost chan struct{} }
+// toy is the lock in memory with a shared mode and a validity.
+type toy struct{ memory }
 
-func newToy(subject.Config) (any, error) { return &toy{}, nil }
+func newToy(cfg subject.Config) (any, error) { return &toy{memory{cfg: cfg}}, nil }
 
-func (l *toy) Lock(ctx context.Context) error   { <-ctx.Done(); return ctx.Err() }
-func (l *toy) RLock(context.Context) error      { return nil }
-func (l *toy) RUnlock(context.Context) error    { return nil }
-func (l *toy) Unlock(context.Context) error     { return nil }
-func (l *toy) Token() string                    { return "t1" }
-func (l *toy) Fence() uint64                    { return 7 }
-func (l *toy) ValidUntil() time.Time            { return time.Now().Add(time.Second) }
-func (l *toy) Lost() <-chan struct{}            { return l.lost }
-func (l *toy) Extend(ctx context.Context) error { close(l.lost); return nil }
-func (l *toy) TryLock(context.Context) (bool, error) {
-	l.lost = make(chan struct{})
-	return true, nil
-}
+func (*toy) RLock(context.Context) error   { return nil }
+func (*toy) RUnlock(context.Context) error { return nil }
+func (*toy) ValidUntil() time.Time         { return time.Now().Add(time.Second) }
 
 // All that the parent sends and that a child of a Go lock replies fits the schemas.
 func TestBothSidesKeepToTheSchemas(t *testing.T) {
 	dir := t.TempDir()
 	asked, said := filepath.Join(dir, "asked"), filepath.Join(dir, "said")
 	child, err := subject.Start(t.Context(), subject.Command{Exec: fmt.Sprintf("tee %s | %s=toy %s | tee %s", asked, childVariable, os.Args[0], said)}, subject.Options{Client: "c1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	use(t, child)
-	if err := child.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, child.Close())
 	check(t, "schema/child-request-v1.schema.json", asked, `"describe"`, `"new"`, `"try"`, `"acquire"`, `"extend"`, `"release"`, `"close"`, `"cancel"`, `"shared"`)
 	check(t, "schema/child-reply-v1.schema.json", said, `"token"`, `"fence"`, `"valid_ms"`, `"lost"`, `"can"`, `"error"`)
 }
@@ -57,15 +44,11 @@ func TestBothSidesKeepToTheSchemas(t *testing.T) {
 func use(t *testing.T, child *subject.Child) {
 	t.Helper()
 	l, err := child.Open(t.Context(), impls.Env{Key: "k", Owner: "me", Addrs: []string{"127.0.0.1:1"}, Lease: 1500 * time.Millisecond, Permits: 1, Clock: impls.SystemClock{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := l.Try(t.Context(), history.Exclusive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Extend(t.Context()); err != nil {
-		t.Error(err)
+	must(t, err)
+	if _, err := l.Extend(t.Context()); !errors.Is(err, impls.ErrLost) {
+		t.Errorf("extend: %v, want lost", err)
 	}
 	select {
 	case <-g.Lost:
@@ -74,13 +57,13 @@ func use(t *testing.T, child *subject.Child) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := l.Acquire(short, history.Exclusive); err == nil {
-		t.Error("a lock that waits for ever was acquired")
+	if _, err := l.Acquire(short, history.Exclusive); !errors.Is(err, impls.ErrCancelled) {
+		t.Errorf("an acquire whose time runs out: %v, want cancelled", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := l.Acquire(ended, history.Exclusive); err == nil {
-		t.Error("a lock that waits for ever was acquired")
+	if _, err := l.Acquire(ended, history.Exclusive); !errors.Is(err, impls.ErrCancelled) {
+		t.Errorf("an acquire that is cancelled: %v, want cancelled", err)
 	}
 	if _, err := l.Try(t.Context(), history.Shared); err != nil {
 		t.Error(err)
@@ -97,9 +80,7 @@ func use(t *testing.T, child *subject.Child) {
 func check(t *testing.T, rule, file string, words ...string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range bytes.Lines(text) {
 		for _, problem := range schematest.Check(t, rule, line) {
 			t.Errorf("%s: %s", bytes.TrimSpace(line), problem)

@@ -154,27 +154,20 @@ func (s *server) acquire(ctx context.Context, q Request, l *served) Reply {
 		call = l.Try
 	}
 	g, err := call(ctx, mode)
-	if err == nil && g.Lost != nil {
-		s.watch(q.Key, l, g)
-	}
-	return s.replyTo(g, err)
-}
-
-// watch reports the loss of a hold, until it is released.
-func (s *server) watch(key string, l *served, g impls.Grant) {
-	if l.watched == g.Lost {
-		return // a re-entry: the outer hold is watched already
+	if err != nil || g.Lost == nil || l.watched == g.Lost { // a re-entry: the outer hold is watched already
+		return s.replyTo(g, err)
 	}
 	l.unwatch()
 	released := make(chan struct{})
 	l.release, l.watched = released, g.Lost
-	s.work.Go(func() {
+	s.work.Go(func() { // reports the loss of the hold, until it is released
 		select {
 		case <-g.Lost:
-			_ = s.out.Send(Reply{Lost: key, Token: g.Token})
+			_ = s.out.Send(Reply{Lost: q.Key, Token: g.Token})
 		case <-released:
 		}
 	})
+	return s.replyTo(g, nil)
 }
 
 func (l *served) unwatch() {
@@ -267,7 +260,7 @@ const nowhere = "127.0.0.1:1"
 // describe returns what the methods of an unconnected lock show; if it cannot be made, only that
 // acquires can be cancelled.
 func (s *server) describe() Description {
-	about := Description{Can: []string{canCancel, canSentinel, canCluster}}
+	about := Description{Can: []string{CanCancel, CanSentinel, CanCluster}}
 	node := connect(nowhere)
 	defer node.Close()
 	cfg := Config{Redis: node, Nodes: []redis.UniversalClient{node}, Addrs: []string{nowhere}, Key: "describe", TTL: time.Second, Poll: time.Millisecond, Owner: "describe"}

@@ -169,7 +169,7 @@ func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 		if !f.exec.given() {
 			return names
 		}
-		return harness.LiveFaults(names, f.exec.fleet.About.CanCancel())
+		return harness.LiveFaults(names, f.exec.fleet.About)
 	}
 	if !named {
 		return live(slices.DeleteFunc(sim.DefaultFaults(v), func(name string) bool { return exhaustive && sim.IsStanding(name) })), nil

@@ -22,13 +22,6 @@ type condition struct {
 	NoSubscribers bool          // connections that subscribe are cut
 }
 
-func (c *condition) concerns(l *Link) bool {
-	if c.Apart {
-		return l.Node >= 0 && !l.Balancer && (c.Client == l.Client) != (c.Node == l.Node)
-	}
-	return (c.Client == faults.All || c.Client == l.Client) && (c.Node == faults.All || c.Node == l.Node)
-}
-
 // linkState is the sum of the conditions on a link. It is replaced as a whole, which closes
 // changed.
 type linkState struct {
@@ -59,7 +52,11 @@ func (p *Proxy) refresh() {
 	for _, l := range p.links {
 		s := &linkState{changed: make(chan struct{})}
 		for _, c := range p.conditions {
-			if !c.concerns(l) {
+			concerns := (c.Client == faults.All || c.Client == l.Client) && (c.Node == faults.All || c.Node == l.Node)
+			if c.Apart {
+				concerns = l.Node >= 0 && !l.Balancer && (c.Client == l.Client) != (c.Node == l.Node)
+			}
+			if !concerns {
 				continue
 			}
 			s.blocked = s.blocked || c.Block

@@ -54,9 +54,7 @@ func TestProxyBlocksAReply(t *testing.T) {
 	if !r.node.Exists("a") {
 		t.Error("the request is not applied")
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}

@@ -37,19 +37,20 @@ func (c *connection) end() {
 		close(c.gone)
 		_ = c.client.Close() // unblocks the goroutines that read or write
 		_ = c.node.Close()
-		c.link.leave(c)
+		c.link.mu.Lock()
+		defer c.link.mu.Unlock()
+		delete(c.link.connections, c)
 	})
-}
-
-type framer[F any] interface {
-	Feed(p []byte)
-	Next() (F, bool)
-	Rest() []byte
 }
 
 // carry forwards what comes from one side, frame by frame, until either side ends. pass queues a
 // frame, and returns false if the connection must end.
-func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*direction, F) bool) {
+func carry[F any](d *direction, from net.Conn, in interface {
+	Feed(p []byte)
+	Next() (F, bool)
+	Rest() []byte
+}, pass func(*direction, F) bool,
+) {
 	defer d.end()
 	buf := make([]byte, readBuffer)
 	for {
@@ -83,8 +84,15 @@ func (d *direction) request(req resp.Request) bool {
 			return false
 		}
 		cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Name: req.Name()}
-		m = &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names),
-			client: d.link.Client, gone: d.gone}
+		label := cmd.Name
+		if strings.HasPrefix(label, "EVAL") { // a script goes by its name, or else its digest
+			script := strings.ToLower(string(req.Arg(1)))
+			if !strings.HasPrefix(label, "EVALSHA") {
+				script = history.ScriptDigest(string(req.Arg(1)))
+			}
+			label += " " + cmp.Or(d.link.proxy.cfg.Names[script], script)
+		}
+		m = &Message{Command: cmd, Write: req.IsWrite(), Label: label, client: d.link.Client, gone: d.gone}
 		if !t.Request(m) {
 			d.end()
 			return false
@@ -93,21 +101,6 @@ func (d *direction) request(req resp.Request) bool {
 	d.pairs.Expect(req, m)
 	d.out = append(d.out, req.Raw...)
 	return m == nil || d.flush()
-}
-
-// label returns the name by which a step of a schedule identifies a request: its command, and for a
-// script its name or else its digest.
-func label(r resp.Request, names map[string]string) string {
-	command, script := r.Name(), string(r.Arg(1))
-	switch {
-	case !strings.HasPrefix(command, "EVAL"):
-		return command
-	case strings.HasPrefix(command, "EVALSHA"):
-		script = strings.ToLower(script)
-	default:
-		script = history.ScriptDigest(script)
-	}
-	return command + " " + cmp.Or(names[script], script)
 }
 
 // reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it

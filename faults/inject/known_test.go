@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,25 +17,17 @@ import (
 // in two.
 func recorded(t *testing.T, requests [][]byte) []history.Command {
 	t.Helper()
-	var all []history.Command
-	w := &Wire{Gate: newSolo().Gate, Client: 1, Timeline: func() int64 { return 1 }, Node: func(string) int { return 0 },
-		Done:  func(c history.Command) { c.Args = slices.Clone(c.Args); all = append(all, c) },
-		Names: map[string]string{strings.Repeat("a", 40): "known.lua"},
-		Dial:  func(context.Context, string, string) (net.Conn, error) { return canned{reply: ":1\r\n"}, nil }}
-	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, all := openWire(t, &Wire{Names: map[string]string{strings.Repeat("a", 40): "known.lua"}}, canned{reply: ":1\r\n"}.dial)
 	buf := make([]byte, 100)
 	for i, r := range requests {
 		at := len(r) * (i % 3 / 2) / 2 // every third in two parts
 		_, err1 := c.Write(r[:at])
 		_, err2 := c.Write(r[at:])
-		if _, err = c.Read(buf); err1 != nil || err2 != nil || err != nil {
+		if _, err := c.Read(buf); err1 != nil || err2 != nil || err != nil {
 			t.Fatal(err1, err2, err)
 		}
 	}
-	return all
+	return *all
 }
 
 // drawRequest returns a request of a few kinds, in which little differs from the others of its
@@ -88,12 +79,7 @@ func TestARequestLikeAnotherIsRecordedAsIfItWereTheFirst(t *testing.T) {
 
 // TestARequestLikeAnotherAllocatesItsTokenAlone: the strings of what repeats are shared.
 func TestARequestLikeAnotherAllocatesItsTokenAlone(t *testing.T) {
-	w := &Wire{Gate: newSolo().Gate, Client: 1, Timeline: func() int64 { return 1 }, Node: func(string) int { return 0 }, Done: func(history.Command) {},
-		Dial: func(context.Context, string, string) (net.Conn, error) { return canned{reply: "+OK\r\n"}, nil }}
-	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, _ := openWire(t, &Wire{Done: func(history.Command) {}}, canned{reply: "+OK\r\n"}.dial)
 	requests := make([][]byte, 64)
 	for i := range requests {
 		requests[i] = resp.AppendRequest(nil, "set", "job", fmt.Sprintf("%040x", i), "nx", "px", "10000")
@@ -105,5 +91,30 @@ func TestARequestLikeAnotherAllocatesItsTokenAlone(t *testing.T) {
 		n++
 	}); allocated > 1 {
 		t.Errorf("%v allocations for each request, want one", allocated)
+	}
+}
+
+// canned is a connection that swallows what is written and answers every read with the same reply.
+type canned struct {
+	net.Conn
+	reply string
+}
+
+func (c canned) Write(p []byte) (int, error) { return len(p), nil }
+func (c canned) Read(p []byte) (int, error)  { return copy(p, c.reply), nil }
+
+func (c canned) dial(context.Context, string, string) (net.Conn, error) { return c, nil }
+
+// BenchmarkWire is what a wire adds to one command and its reply: understanding both, the gate, the
+// record.
+func BenchmarkWire(b *testing.B) {
+	rec := new(history.Recorder).Client("c1")
+	c, _ := openWire(b, &Wire{Done: rec.AddCommand, Timeline: newSolo().now}, canned{reply: "+OK\r\n"}.dial)
+	request := []byte("*6\r\n$3\r\nset\r\n$3\r\njob\r\n$40\r\n0123456789012345678901234567890123456789\r\n$2\r\nnx\r\n$2\r\npx\r\n$5\r\n10000\r\n")
+	buf := make([]byte, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = c.Write(request)
+		_, _ = c.Read(buf)
 	}
 }

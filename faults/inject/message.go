@@ -43,7 +43,9 @@ func (m *Message) Lose() { m.lost = true }
 
 // meet applies the faults placed at a message.
 func (m *Message) meet(ctx context.Context, d *faults.Director, s faults.Stage) {
-	m.met = s
+	if m.met = s; s == faults.Underway {
+		m.operation = d.Plan().Operation(m.client, m.Node() < 0)
+	}
 	d.Event(ctx, faults.Event{Kind: faults.Messages, Client: m.client, Stage: s, Operation: m.operation, Command: &m.Command, Write: m.Write}, m)
 }
 
@@ -56,10 +58,7 @@ type Watched struct {
 var _ Traffic = Watched{}
 
 // Request applies the faults placed at a request.
-func (w Watched) Request(m *Message) bool {
-	m.operation = w.Director.Plan().Operation(m.client, m.Node() < 0)
-	return w.apply(m, faults.Underway)
-}
+func (w Watched) Request(m *Message) bool { return w.apply(m, faults.Underway) }
 
 // Reply applies the faults placed at a reply.
 func (w Watched) Reply(m *Message) bool { return w.apply(m, faults.Answered) }

@@ -74,7 +74,7 @@ type Link struct {
 	mu          sync.Mutex // guards the fields below
 	closed      bool
 	connections map[*connection]struct{}
-	ready       []net.Conn // connections to the node that Prepare made, oldest first
+	ready       []net.Conn // connections to the node, for clients that are about to connect; oldest first
 }
 
 // Open starts a link: it listens on a port of its own until the proxy is closed.
@@ -106,13 +106,27 @@ func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
 // Addr returns the address that the client dials: host:port, an IP literal.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Dial connects an in-process client: it calls Prepare, then dials Addr.
+// Dial connects an in-process client. It connects to the node first, and so fails or takes as long
+// as without a proxy. A client that dials Addr by itself is accepted and then cut off. Connections
+// to the node are interchangeable: any client may get any of those that are ready.
 func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
-	if err := l.Prepare(ctx); err != nil {
+	if err := l.open(ctx); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	node, err := l.LinkConfig.Dial(ctx)
+	if err != nil {
 		return nil, err
 	}
-	var d net.Dialer
-	client, err := d.DialContext(ctx, "tcp4", l.Addr())
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.ready = append(l.ready, node)
+	}
+	l.mu.Unlock()
+	if closed {
+		return nil, errors.Join(&net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}, node.Close())
+	}
+	client, err := new(net.Dialer).DialContext(ctx, "tcp4", l.Addr())
 	if err != nil {
 		if node := l.takeReady(); node != nil {
 			err = errors.Join(err, node.Close())
@@ -122,27 +136,7 @@ func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Prepare connects to the node for the client's next connection to Addr, and fails or takes as long
-// as dialling without a proxy would. A client that dials without it is accepted and then cut off.
-// Ready connections are interchangeable: any client may get any of them.
-func (l *Link) Prepare(ctx context.Context) error {
-	if err := l.open(ctx); err != nil {
-		return &net.OpError{Op: "dial", Net: "tcp", Err: err}
-	}
-	node, err := l.LinkConfig.Dial(ctx)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return errors.Join(&net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}, node.Close())
-	}
-	l.ready = append(l.ready, node)
-	return nil
-}
-
-// takeReady returns the oldest connection that Prepare made, or nil.
+// takeReady returns the oldest connection to the node that is ready, or nil.
 func (l *Link) takeReady() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +181,13 @@ func (l *Link) serve(client net.Conn) {
 		}
 	}
 	c := &connection{link: l, client: client, node: node, gone: make(chan struct{})}
-	if !l.enter(c) {
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.connections[c] = struct{}{}
+	}
+	l.mu.Unlock()
+	if closed {
 		c.end()
 		return
 	}
@@ -195,21 +195,6 @@ func (l *Link) serve(client net.Conn) {
 		carry(&direction{connection: c, to: client}, node, &resp.Replies{}, (*direction).reply)
 	})
 	carry(&direction{connection: c, to: node}, client, &resp.Requests{}, (*direction).request)
-}
-
-func (l *Link) enter(c *connection) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.connections[c] = struct{}{}
-	}
-	return !l.closed
-}
-
-func (l *Link) leave(c *connection) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.connections, c)
 }
 
 func (l *Link) present() []*connection {

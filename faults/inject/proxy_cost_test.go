@@ -19,22 +19,17 @@ func TestProxyCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")
 	}
-	dial := realNode(t)
+	node := startServer(t, servers.Spec{Topology: impls.Standalone, Name: "cost"})
+	dial := func(ctx context.Context) (net.Conn, error) { return node.Dial(ctx, 0) }
 	direct, err := dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer direct.Close()
 	proxy := NewProxy(ProxyConfig{})
 	defer proxy.Close()
 	link, err := proxy.Open(LinkConfig{Client: 1, Dial: dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	through, err := link.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer through.Close()
 	var took [2][]time.Duration
 	for range 3000 {
@@ -66,40 +61,4 @@ func roundTrip(tb testing.TB, conn net.Conn) time.Duration {
 		tb.Fatalf("%q, %v", buf[:n], err)
 	}
 	return time.Since(start)
-}
-
-// realNode starts a redis-server.
-func realNode(tb testing.TB) func(context.Context) (net.Conn, error) {
-	tb.Helper()
-	node := startServer(tb, servers.Spec{Topology: impls.Standalone, Name: "cost"})
-	return func(ctx context.Context) (net.Conn, error) { return node.Dial(ctx, 0) }
-}
-
-func BenchmarkDirect(b *testing.B) {
-	conn, err := realNode(b)(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	for b.Loop() {
-		roundTrip(b, conn)
-	}
-}
-
-func BenchmarkProxy(b *testing.B) {
-	proxy := NewProxy(ProxyConfig{})
-	defer proxy.Close()
-	link, err := proxy.Open(LinkConfig{Client: 1, Dial: realNode(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	conn, err := link.Dial(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	b.ReportAllocs()
-	for b.Loop() {
-		roundTrip(b, conn)
-	}
 }

@@ -1,11 +1,15 @@
 package inject
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/faults"
 )
@@ -23,9 +27,7 @@ func TestProxyPassesEverything(t *testing.T) {
 			t.Fatalf("RESP%d pipeline: %v", protocol, err)
 		}
 		big := strings.Repeat("x", 100_000)
-		if err := c.Set(ctx, "big", big, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Set(ctx, "big", big, 0).Err())
 		if got := c.Get(ctx, "big").Val(); got != big || c.Get(ctx, "n").Val() != "50" {
 			t.Errorf("RESP%d: %d bytes came back, n = %s", protocol, len(got), c.Get(ctx, "n").Val())
 		}
@@ -69,9 +71,7 @@ func TestProxyWithoutNode(t *testing.T) {
 	if errors.Is(err, syscall.ECONNRESET) {
 		return // before the dial was done
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("another client reads %d, %v", n, err)
@@ -105,4 +105,40 @@ func TestProxyClosesWhileItHolds(t *testing.T) {
 	if _, err := r.proxy.Open(LinkConfig{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("opened after close: %v", err)
 	}
+}
+
+// Any bytes pass as they are, both ways, RESP or not.
+func TestProxyIsTransparent(t *testing.T) {
+	node, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer node.Close()
+	proxy := NewProxy(ProxyConfig{})
+	defer proxy.Close()
+	link, err := proxy.Open(LinkConfig{Client: 1, Dial: dialTo(node.Addr().String())})
+	must(t, err)
+	piece := rapid.OneOf(
+		rapid.SampledFrom([][]byte{[]byte("*1\r\n$4\r\nPING\r\n"), []byte("+OK\r\n"), []byte("$5\r\nhello\r\n"), []byte(">1\r\n:1\r\n"), []byte("GET k\r\n")}),
+		rapid.SliceOfN(rapid.Byte(), 1, 40),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		pieces, back := rapid.SliceOf(piece).Draw(t, "pieces"), rapid.Bool().Draw(t, "back")
+		from, err := net.Dial("tcp", link.Addr())
+		must(t, err)
+		to, err := node.Accept()
+		must(t, err)
+		if back {
+			from, to = to, from
+		}
+		defer to.Close()
+		for _, p := range pieces {
+			if _, err := from.Write(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from.Close() // an incomplete frame is passed on when its sender ends
+		want := bytes.Join(pieces, nil)
+		if got, _ := io.ReadAll(to); !bytes.Equal(got, want) {
+			t.Fatalf("%q came out of %q", got, want)
+		}
+	})
 }

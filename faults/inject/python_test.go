@@ -23,9 +23,7 @@ func TestPythonLockLosesReplyOfRelease(t *testing.T) {
 		{Fault: faults.LoseReply, Client: 1, When: faults.Trigger{Reply: "any *w", Nth: 2}},
 	})
 	_, port, err := net.SplitHostPort(s.links[0].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := exec.CommandContext(t.Context(), python, "testdata/lost_release.py", port).CombinedOutput()
 	const want = "acquire True\nrelease ConnectionError\nagain LockError\nkey left 0\n"
 	if err != nil || string(out) != want {

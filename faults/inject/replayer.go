@@ -24,7 +24,6 @@ import (
 type Replayer struct {
 	turns
 	schedule faults.Schedule
-	timeline func() int64
 	order    faults.Order // protected by mu
 
 	director *faults.Director      // of Run
@@ -42,9 +41,8 @@ const (
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
 func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
-	c := &Replayer{schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}, begun: map[int]*faults.Fault{}}
-	c.turns = newTurns(func(m *Message, s faults.Step) turn { return c.turnOf(s, m.gone) })
-	return c
+	return &Replayer{turns: newTurns(timeline), schedule: schedule, order: faults.Order{Steps: len(schedule)},
+		begun: map[int]*faults.Fault{}}
 }
 
 // Order returns how far the run followed the schedule.
@@ -58,12 +56,7 @@ var _ Leader = (*Replayer)(nil)
 
 // Moment waits for the turn of a client's moment, or until ctx ends.
 func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) {
-	s := faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)}
-	c.turnOf(s, ctx.Done())
-}
-
-func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
-	return c.wait(s.Key(), &arrival{what: s.String(), at: c.timeline(), turn: make(chan turn, 1)}, gone)
+	c.wait(faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)}, nil, ctx.Done())
 }
 
 // Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies
@@ -83,27 +76,21 @@ func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 		c.mu.Lock()
 		if left == "" {
 			c.order.Passed++
-		} else {
-			c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
-				i+1, len(c.schedule), s, c.saw(), left)
+			c.mu.Unlock()
+			continue
 		}
+		var saw []string // what waits for its turn
+		for _, all := range c.waiting {
+			for _, a := range all {
+				saw = append(saw, a.step.String())
+			}
+		}
+		slices.Sort(saw)
+		c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
+			i+1, len(c.schedule), s, cmp.Or(strings.Join(saw, " and "), "nothing"), left)
 		c.mu.Unlock()
-		if left != "" {
-			return
-		}
+		return
 	}
-}
-
-// saw describes what waits for its turn. mu must be held.
-func (c *Replayer) saw() string {
-	var saw []string
-	for _, all := range c.waiting {
-		for _, a := range all {
-			saw = append(saw, a.what)
-		}
-	}
-	slices.Sort(saw)
-	return cmp.Or(strings.Join(saw, " and "), "nothing")
 }
 
 // step performs one step; left says why the run diverged, phrased to follow what was expected and
@@ -113,25 +100,43 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 	if i == 0 {
 		due = 0
 	}
+	var a *arrival // what the step lets pass; nil: it is of a fault
+	come := true
 	switch s.Kind {
-	case faults.StepBegin:
-		// Clients have sent what they had sent when the fault was injected in the schedule.
+	case faults.StepBegin: // clients have sent what they had sent when the fault was injected in the schedule
 		for _, later := range c.schedule[i+1:] {
 			if later.Kind == faults.StepRequest && later.Sent <= s.At {
 				c.await(ctx, later.Key(), applyPatience)
 			}
 		}
 		sleep(ctx.Done(), settlePace)
-		return c.fault(ctx, s, due)
 	case faults.StepEnd:
-		return c.fault(ctx, s, due)
+	default:
+		a = c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
+		come = a != nil
 	}
-	a := c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
-	if a == nil || !c.until(ctx, due) {
-		return c.why(ctx)
+	if !come || !sleep(ctx.Done(), time.Duration(due-c.timeline())) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return ", and then its end"
+		}
+		return " for " + stepPatience.String()
+	}
+	switch s.Kind {
+	case faults.StepEnd:
+		c.director.End(c.begun[s.Of])
+	case faults.StepBegin:
+		spec := s.Fault
+		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
+			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
+		}
+		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
+	}
+	if a == nil {
+		c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
+		return ""
 	}
 	c.lastAt, c.lastReal = s.At, max(due, a.at)
-	c.forget(s.Key(), a)
+	c.forget(a)
 	a.turn <- turn{s.ID, s.Lost}
 	if s.Kind == faults.StepRequest && !s.Lost {
 		if c.await(ctx, faults.Step{Kind: faults.StepReply, Of: s.ID}.Key(), applyPatience) != nil {
@@ -139,34 +144,4 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 		}
 	}
 	return ""
-}
-
-// fault begins or ends a fault when it is due.
-func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left string) {
-	if !c.until(ctx, due) {
-		return c.why(ctx)
-	}
-	if s.Kind == faults.StepEnd {
-		c.director.End(c.begun[s.Of])
-	} else {
-		spec := s.Fault
-		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
-			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
-		}
-		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
-	}
-	c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
-	return ""
-}
-
-func (c *Replayer) why(ctx context.Context) string {
-	if ctx.Err() != nil {
-		return ", and then its end"
-	}
-	return " for " + stepPatience.String()
-}
-
-// until waits for an instant of the run; it returns false if ctx ends first.
-func (c *Replayer) until(ctx context.Context, at int64) bool {
-	return sleep(ctx.Done(), time.Duration(at-c.timeline())) && ctx.Err() == nil
 }

@@ -129,7 +129,7 @@ func TestReplayerEndsPauses(t *testing.T) {
 				if w := d.Windows(); len(w) != 1 || !w[0].Confirmed || w[0].End == 0 {
 					t.Errorf("windows %+v, want one pause that has ended", w)
 				}
-				if err := client.Gate.Pass(); err != nil {
+				if err := client.Pass(); err != nil {
 					t.Error(err)
 				}
 			})

@@ -56,9 +56,7 @@ func newRig(t *testing.T) *rig {
 	})
 	var err error
 	r.link, err = r.proxy.Open(LinkConfig{Client: 1, Node: 0, Dial: dialTo(r.node.Addr())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -80,9 +78,7 @@ func (r *rig) client(t *testing.T, protocol int) *redis.Client {
 func (r *rig) dial(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := r.link.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -102,9 +98,7 @@ func write(t *testing.T, conn net.Conn, text string) {
 func read(t *testing.T, conn net.Conn, n int) string {
 	t.Helper()
 	buf := make([]byte, n)
-	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
 	got, err := io.ReadFull(conn, buf)
 	if err != nil {
 		t.Fatalf("%q, then %v", buf[:got], err)
@@ -118,5 +112,15 @@ func eventually(t *testing.T, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("not seen: %s", what)
 		}
+	}
+}
+
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -17,22 +16,10 @@ import (
 // schedule that a [Replayer] can replay.
 type Sequencer struct {
 	turns
-	next     Next
-	timeline func() int64
-
-	steps atomic.Int64 // so far
+	next Next
 
 	noting   sync.Mutex // guards schedule
 	schedule faults.Schedule
-}
-
-// held is a message that waits for its turn.
-type held struct {
-	faults.Held
-	message *Message
-	key     string
-	arrival *arrival
-	sent    int64
 }
 
 // Next chooses what happens next. It returns false to wait for more messages; with last set it has
@@ -41,9 +28,7 @@ type Next func(step int, held []faults.Held, last bool) (faults.Turn, bool)
 
 // NewSequencer makes the Leader of one run, whose timeline is nanoseconds on its base.
 func NewSequencer(next Next, timeline func() int64) *Sequencer {
-	c := &Sequencer{next: next, timeline: timeline}
-	c.turns = newTurns(c.hold)
-	return c
+	return &Sequencer{turns: newTurns(timeline), next: next}
 }
 
 // Timeouts of a Sequencer.
@@ -63,13 +48,6 @@ func (c *Sequencer) Schedule() faults.Schedule {
 
 // Steps returns the number of turns so far.
 func (c *Sequencer) Steps() int { return int(c.steps.Load()) }
-
-func (c *Sequencer) hold(m *Message, s faults.Step) turn {
-	a := &arrival{turn: make(chan turn, 1)}
-	a.held = &held{Held: faults.Held{Client: m.Client(), Node: m.Node(), Reply: s.Kind == faults.StepReply, Since: c.Steps()}, message: m,
-		key: s.Key(), arrival: a, sent: c.timeline()}
-	return c.wait(a.held.key, a, m.gone)
-}
 
 // Moment records that a client has reached a moment, and lets it go on.
 func (c *Sequencer) Moment(_ context.Context, client string, m history.Moment) {
@@ -104,21 +82,29 @@ func (c *Sequencer) note(s faults.Step) int {
 func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 	defer c.release()
 	for {
-		t, h := c.choose(ctx)
+		t, a := c.choose(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		c.steps.Add(1)
 		switch {
-		case t.Fault.Fault != "" && h == nil:
+		case t.Fault.Fault != "" && a == nil:
 			director.Place(ctx, t.Fault, faults.BySearch, nil)
 		case t.Fault.Fault != "": // a message that it loses is dropped at once
-			if director.Place(ctx, t.Fault, faults.BySearch, h.message); h.message.lost {
-				c.pass(ctx, h)
+			if director.Place(ctx, t.Fault, faults.BySearch, a.message); a.message.lost {
+				c.pass(ctx, a)
 			}
-		case h != nil && c.meets(ctx, director, h):
-			c.pass(ctx, h)
-		case h != nil: // a fault holds it
+		case a != nil: // first the faults that the program places at it
+			stage := faults.Underway
+			if a.reply() {
+				stage = faults.Answered
+			}
+			if a.message.met < stage {
+				a.message.meet(ctx, director, stage)
+			}
+			if a.message.lost || a.message.free() { // else a fault holds it
+				c.pass(ctx, a)
+			}
 		default:
 			sleep(ctx.Done(), t.Wait)
 		}
@@ -127,15 +113,15 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 
 // choose calls Next until it chooses or ctx ends. It returns the turn, and the message of the turn
 // or nil.
-func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *held) {
+func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *arrival) {
 	var began time.Time
 	for all := c.settled(ctx); len(all) > 0; all = c.settled(ctx) {
 		if began.IsZero() {
 			began = time.Now()
 		}
 		choice := make([]faults.Held, len(all))
-		for i, h := range all {
-			choice[i] = h.Held
+		for i, a := range all {
+			choice[i] = faults.Held{Client: a.message.client, Node: a.step.Node, Reply: a.reply(), Since: int(a.since)}
 		}
 		if t, ok := c.next(c.Steps(), choice, time.Since(began) > comingPace); ok {
 			if t.Held >= 0 {
@@ -149,8 +135,8 @@ func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *held) {
 }
 
 // settled waits until some message may pass and no more have come for a while, and returns those
-// that may; none if ctx ends first.
-func (c *Sequencer) settled(ctx context.Context) []*held {
+// that may, ordered by client, node, direction and age; none if ctx ends first.
+func (c *Sequencer) settled(ctx context.Context) []*arrival {
 	t := time.NewTicker(restPace)
 	defer t.Stop()
 	for quiet := false; ; {
@@ -163,59 +149,39 @@ func (c *Sequencer) settled(ctx context.Context) []*held {
 		case <-ctx.Done():
 			return nil
 		}
-		if all := c.free(); len(all) > 0 && quiet {
-			return all
-		}
-		quiet = true
-	}
-}
-
-// free returns the messages that no fault holds, ordered by client, node, direction and age.
-func (c *Sequencer) free() (all []*held) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, list := range c.waiting {
-		for _, a := range list {
-			if a.held.message.free() {
-				all = append(all, a.held)
+		var all []*arrival // that no fault holds
+		c.mu.Lock()
+		for _, list := range c.waiting {
+			for _, a := range list {
+				if a.message.free() {
+					all = append(all, a)
+				}
 			}
 		}
-	}
-	direction := map[bool]int{true: 1} // requests come first
-	slices.SortFunc(all, func(a, b *held) int {
-		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node), cmp.Compare(direction[a.Reply], direction[b.Reply]),
-			cmp.Compare(a.sent, b.sent))
-	})
-	return all
-}
-
-// meets applies the faults that the program places at a message, whose turn has come; it reports
-// whether the message may go on.
-func (c *Sequencer) meets(ctx context.Context, director *faults.Director, h *held) bool {
-	m, stage := h.message, faults.Underway
-	if h.Reply {
-		stage = faults.Answered
-	}
-	if m.met < stage {
-		if !h.Reply {
-			m.operation = director.Plan().Operation(m.client, m.Node() < 0)
+		c.mu.Unlock()
+		if len(all) == 0 || !quiet {
+			quiet = true
+			continue
 		}
-		m.meet(ctx, director, stage)
+		direction := map[bool]int{true: 1} // requests come first
+		slices.SortFunc(all, func(a, b *arrival) int {
+			return cmp.Or(cmp.Compare(a.message.client, b.message.client), cmp.Compare(a.step.Node, b.step.Node),
+				cmp.Compare(direction[a.reply()], direction[b.reply()]), cmp.Compare(a.at, b.at))
+		})
+		return all
 	}
-	return m.lost || m.free()
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.
-func (c *Sequencer) pass(ctx context.Context, h *held) {
-	m := h.message
-	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: h.Node, Command: m.Label, Sent: h.sent, Lost: m.lost}
-	if h.Reply {
-		s.Kind, s.Of, s.Command, s.Sent = faults.StepReply, m.step, m.Command.Name, 0
+func (c *Sequencer) pass(ctx context.Context, a *arrival) {
+	m, s := a.message, a.step
+	if s.Lost = m.lost; !a.reply() {
+		s.Sent = a.at
 	}
 	id := c.note(s)
-	c.forget(h.key, h.arrival)
-	h.arrival.turn <- turn{id, m.lost}
-	if !h.Reply && !m.lost && c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) != nil {
+	c.forget(a)
+	a.turn <- turn{id, m.lost}
+	if !a.reply() && !m.lost && c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) != nil {
 		c.noting.Lock()
 		defer c.noting.Unlock()
 		c.schedule[id-1].Replied = c.timeline()

@@ -14,9 +14,7 @@ func startServer(tb testing.TB, spec servers.Spec) servers.Deployment {
 	p := servers.NewProcess(servers.ProcessOptions{})
 	testneeds.Need(tb, p.Name(), p.Available(tb.Context()))
 	d, err := p.Start(tb.Context(), spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			tb.Errorf("close: %v", err)

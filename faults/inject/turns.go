@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -21,8 +22,9 @@ type Leader interface {
 
 // turns holds the messages and moments of a real run that wait for their turn.
 type turns struct {
-	ask     func(m *Message, s faults.Step) turn // waits for the turn of a message at its step
-	arrived chan struct{}                        // cap 1: signals a new arrival
+	timeline func() int64  // nanoseconds on the run's base
+	steps    atomic.Int64  // so far, of a Sequencer
+	arrived  chan struct{} // cap 1: signals a new arrival
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[string][]*arrival
@@ -31,19 +33,22 @@ type turns struct {
 
 // arrival is a message or a moment that waits for its turn.
 type arrival struct {
-	what string    // a description for messages to users
-	at   int64     // for a Replayer: when it came
-	held *held     // for a Sequencer
-	turn chan turn // cap 1
+	step    faults.Step // as far as it is known
+	at      int64       // when it came
+	since   int64       // and after how many steps
+	message *Message    // nil: it is a moment
+	turn    chan turn   // cap 1
 }
+
+func (a *arrival) reply() bool { return a.step.Kind == faults.StepReply }
 
 type turn struct {
 	step int // its step's ID; 0 when it has none
 	lost bool
 }
 
-func newTurns(ask func(m *Message, s faults.Step) turn) turns {
-	return turns{ask: ask, arrived: make(chan struct{}, 1), waiting: map[string][]*arrival{}}
+func newTurns(timeline func() int64) turns {
+	return turns{timeline: timeline, arrived: make(chan struct{}, 1), waiting: map[string][]*arrival{}}
 }
 
 // Request waits for the turn of a request.
@@ -51,7 +56,8 @@ func (t *turns) Request(m *Message) bool {
 	if upstream.Handshake(m.Command.Name) {
 		return true
 	}
-	granted := t.ask(m, faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label})
+	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}
+	granted := t.wait(s, m, m.gone)
 	m.step = granted.step
 	return !granted.lost
 }
@@ -61,10 +67,14 @@ func (t *turns) Reply(m *Message) bool {
 	if m.step == 0 {
 		return true
 	}
-	return !t.ask(m, faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}).lost
+	s := faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}
+	return !t.wait(s, m, m.gone).lost
 }
 
-func (t *turns) wait(key string, a *arrival, gone <-chan struct{}) turn {
+// wait waits for the turn of a message, or of a moment without one, at a step.
+func (t *turns) wait(s faults.Step, m *Message, gone <-chan struct{}) turn {
+	a := &arrival{step: s, at: t.timeline(), since: t.steps.Load(), message: m, turn: make(chan turn, 1)}
+	key := s.Key()
 	t.mu.Lock()
 	if t.open {
 		t.mu.Unlock()
@@ -80,12 +90,13 @@ func (t *turns) wait(key string, a *arrival, gone <-chan struct{}) turn {
 	case f := <-a.turn:
 		return f
 	case <-gone:
-		t.forget(key, a)
+		t.forget(a)
 		return turn{}
 	}
 }
 
-func (t *turns) forget(key string, a *arrival) {
+func (t *turns) forget(a *arrival) {
+	key := a.step.Key()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waiting[key] = slices.DeleteFunc(t.waiting[key], func(x *arrival) bool { return x == a })

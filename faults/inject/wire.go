@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/lockbench/lockbench/faults"
@@ -17,8 +18,8 @@ import (
 // Wire makes the connections of one client. Each passes through the client's gate; its traffic is
 // parsed, passed to Watch and recorded.
 type Wire struct {
-	Gate     *Gate
-	Client   int // from 1
+	Gate     *Goroutine // of the client
+	Client   int        // from 1
 	Timeline func() int64
 	Names    map[string]string // of scripts, by digest
 	// Source, when set, receives the source of each script that the client sends, at least once.
@@ -99,21 +100,15 @@ func (c *wired) Write(p []byte) (int, error) {
 	if err := c.wire.Gate.Pass(); err != nil {
 		return 0, err
 	}
-	packet, err := c.note(p)
-	if err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(packet)
-}
-
-// note notes the requests in p, and returns what is to be sent to the node.
-func (c *wired) note(p []byte) (packet []byte, err error) {
 	if c.requests.Between() {
 		if k := c.known.find(p); k != nil {
-			return p, c.request(k)
+			if err := c.request(k); err != nil {
+				return 0, err
+			}
+			return c.Conn.Write(p)
 		}
 	}
-	packet = p
+	packet := p // what is sent to the node
 	c.requests.Feed(p)
 	for req, ok := c.requests.Next(); ok; req, ok = c.requests.Next() {
 		cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Cut: req.Len()-1 > history.MaxArgs}
@@ -127,13 +122,19 @@ func (c *wired) note(p []byte) (packet []byte, err error) {
 			cmd.Args = append(cmd.Args, text)
 		}
 		if err := c.request(c.known.add(req, cmd)); err != nil {
-			return nil, err
+			return 0, err
 		}
-		if cmd.Name == "EVALSHA" && c.node >= 0 && c.wire.Scripts.see(cmd.Script) {
-			packet = unknownScript(packet, cmd.Script)
+		if cmd.Name != "EVALSHA" || c.node < 0 || !c.wire.Scripts.see(cmd.Script) {
+			continue
+		}
+		// the node gets a digest that no script has; not found, it came in two parts
+		digest := []byte(cmd.Script)
+		if at := max(bytes.Index(packet, digest), bytes.Index(packet, bytes.ToUpper(digest))); at >= 0 {
+			packet = bytes.Clone(packet)
+			copy(packet[at:], bytes.Repeat([]byte("0"), len(digest)))
 		}
 	}
-	return packet, nil
+	return c.Conn.Write(packet)
 }
 
 // request notes the request that k is now.
@@ -206,9 +207,20 @@ func (c *wired) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.replies.Feed(p[:n])
 		for reply, ok := c.replies.Next(); ok; reply, ok = c.replies.Next() {
-			if err := c.reply(reply); err != nil {
-				return 0, err
+			s, last := c.pairs.Answer(reply)
+			if !last {
+				continue
 			}
+			s.cmd.Reply = s.like.line(reply)
+			if c.watched {
+				if err := c.watch(s, faults.Returning); err != nil {
+					c.wire.Done(s.cmd) // the client crashes here and never sees the reply
+					return 0, err
+				}
+			}
+			s.cmd.Replied = c.wire.Timeline()
+			c.wire.Done(s.cmd)
+			c.idle.Store(s)
 		}
 		if beyond := c.replies.Beyond(); beyond != nil { // the client would allocate what is announced
 			return 0, fmt.Errorf("the server's reply: %w", beyond)
@@ -220,24 +232,6 @@ func (c *wired) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *wired) reply(r resp.Reply) error {
-	s, last := c.pairs.Answer(r)
-	if !last {
-		return nil
-	}
-	s.cmd.Reply = s.like.line(r)
-	if c.watched {
-		if err := c.watch(s, faults.Returning); err != nil {
-			c.wire.Done(s.cmd) // the client crashes here and never sees the reply
-			return err
-		}
-	}
-	s.cmd.Replied = c.wire.Timeline()
-	c.wire.Done(s.cmd)
-	c.idle.Store(s)
-	return nil
-}
-
 // Close records the requests that were never answered.
 func (c *wired) Close() error {
 	c.wire.Gate.forget(c.Conn)
@@ -246,4 +240,22 @@ func (c *wired) Close() error {
 		c.wire.Done(s.cmd)
 	}
 	return err
+}
+
+// Scripts knows the scripts whose sources the clients of a run have sent. A server that was used
+// before runs scripts by their digests alone; their sources would be missing in the record, and
+// without them no command can be executed again. So the first call of such a script is answered as
+// by a new server, with NOSCRIPT, and the client sends the source. The zero value is ready for use,
+// by several goroutines; nil changes no call.
+type Scripts struct {
+	known sync.Map // by digest
+}
+
+// see notes a digest, and reports whether it was not known.
+func (s *Scripts) see(digest string) bool {
+	if s == nil {
+		return false
+	}
+	_, known := s.known.LoadOrStore(digest, true)
+	return !known
 }

@@ -79,44 +79,31 @@ func (s *solo) watch(e faults.Event) error {
 	return s.Rest(context.Background())
 }
 
-func openWire(t *testing.T, s *solo, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, *[]history.Command) {
-	t.Helper()
+// openWire opens a connection of a wire, with what it lacks, to node 3. It returns what is recorded.
+func openWire(tb testing.TB, w *Wire, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, *[]history.Command) {
+	tb.Helper()
 	var seen []history.Command
-	w := &Wire{Gate: s.Gate, Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
-		Plan: s.Plan(), Watch: s.watch,
-		Timeline: s.now, Dial: dial, Node: func(string) int { return 3 }}
-	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
+	w.Client, w.Dial = 1, dial
+	if w.Gate == nil {
+		w.Gate = NewGoroutine()
 	}
+	if w.Done == nil {
+		w.Done = func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) }
+	}
+	if w.Timeline == nil {
+		w.Timeline = func() int64 { return 1 }
+	}
+	if w.Node == nil {
+		w.Node = func(string) int { return 3 }
+	}
+	c, err := w.Open(tb.Context(), "tcp", "127.0.0.1:1")
+	must(tb, err)
 	return c, &seen
 }
 
-func TestWireRecordsCommands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dial, _ := scriptedServer(t, ":1\r\n", "$5\r\nhello\r\n")
-		c, seen := openWire(t, newSolo(), dial)
-		buf := make([]byte, 100)
-		for _, req := range []string{setRequest, getRequest} {
-			if _, err := io.WriteString(c, req); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Read(buf); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.Close()
-		if len(*seen) != 2 {
-			t.Fatalf("recorded %+v, want two commands", *seen)
-		}
-		first, second := (*seen)[0], (*seen)[1]
-		if first.Name != "SETNX" || strings.Join(first.Args, " ") != "job 1" || first.Reply != "1" || first.Node != 3 {
-			t.Errorf("recorded %+v", first)
-		}
-		if second.Name != "GET" || second.Reply != `"hello"` {
-			t.Errorf("recorded %+v", second)
-		}
-	})
+// wire is the wire of the client, with the faults of its plan.
+func (s *solo) wire() *Wire {
+	return &Wire{Gate: s.Goroutine, Plan: s.Plan(), Watch: s.watch, Timeline: s.now}
 }
 
 // A client of RESP3 may subscribe on the connection of its requests: the confirmation is a push,
@@ -126,7 +113,7 @@ func TestWireGivesRepliesToTheirRequests(t *testing.T) {
 	const message = ">3\r\n$7\r\nmessage\r\n$4\r\nfree\r\n$1\r\n1\r\n"
 	synctest.Test(t, func(t *testing.T) {
 		dial, _ := scriptedServer(t, confirmed, message+"$5\r\nhello\r\n", ":1\r\n")
-		c, seen := openWire(t, newSolo(), dial)
+		c, seen := openWire(t, newSolo().wire(), dial)
 		for _, req := range []string{subscribe, getRequest, setRequest} {
 			if _, err := io.WriteString(c, req); err != nil {
 				t.Fatal(err)
@@ -138,9 +125,9 @@ func TestWireGivesRepliesToTheirRequests(t *testing.T) {
 		c.Close()
 		var got []string
 		for _, cmd := range *seen {
-			got = append(got, cmd.Name+" "+cmd.Reply)
+			got = append(got, fmt.Sprintf("n%d %s %v: %s", cmd.Node, cmd.Name, cmd.Args, cmd.Reply))
 		}
-		if want := []string{"SUBSCRIBE [\"subscribe\", \"free\", 1]", `GET "hello"`, "SETNX 1"}; !slices.Equal(got, want) {
+		if want := []string{`n3 SUBSCRIBE [free]: ["subscribe", "free", 1]`, `n3 GET [job]: "hello"`, "n3 SETNX [job 1]: 1"}; !slices.Equal(got, want) {
 			t.Errorf("recorded %q, want %q", got, want)
 		}
 	})
@@ -150,7 +137,7 @@ func TestWireCrashAfterApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial, requests := scriptedServer(t, ":1\r\n")
 		s := newSolo(faults.Spec{Fault: faults.CrashClient, Client: 1, When: faults.Trigger{Reply: "acquire *w"}})
-		c, seen := openWire(t, s, dial)
+		c, seen := openWire(t, s.wire(), dial)
 		s.Plan().Reach(1, history.Calling)
 		if _, err := io.WriteString(c, setRequest); err != nil {
 			t.Fatal(err)
@@ -175,7 +162,7 @@ func TestWirePauseHoldsTheRequestBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial, requests := scriptedServer(t, ":1\r\n")
 		s := newSolo(faults.Spec{Fault: faults.PauseClient, Client: 1, When: faults.Trigger{Request: "acquire SETNX"}, For: faults.Span{Leases: 1}})
-		c, _ := openWire(t, s, dial)
+		c, _ := openWire(t, s.wire(), dial)
 		s.Plan().Reach(1, history.Calling)
 		go func() { _, _ = io.WriteString(c, setRequest) }()
 		synctest.Wait()
@@ -210,12 +197,8 @@ func TestWireAsksForSources(t *testing.T) {
 	}
 	for _, row := range rows {
 		near, far := net.Pipe()
-		w := &Wire{Gate: newGate(), Client: 1, Done: func(history.Command) {}, Timeline: func() int64 { return 0 }, Scripts: new(Scripts),
-			Dial: func(context.Context, string, string) (net.Conn, error) { return near, nil }, Node: func(string) int { return row.node }}
-		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, _ := openWire(t, &Wire{Scripts: new(Scripts), Node: func(string) int { return row.node }},
+			func(context.Context, string, string) (net.Conn, error) { return near, nil })
 		for i, args := range row.sent {
 			go c.Write(resp.AppendRequest(nil, args...))
 			want := resp.AppendRequest(nil, row.want[i]...)
@@ -236,15 +219,8 @@ func TestWireTellsOfScripts(t *testing.T) {
 		const source = "return 1"
 		digest := fmt.Sprintf("%x", sha1.Sum([]byte(source)))
 		dial, _ := scriptedServer(t, ":1\r\n", ":1\r\n", ":1\r\n")
-		var seen []history.Command
 		var told []history.Script
-		w := &Wire{Gate: newGate(), Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
-			Timeline: func() int64 { return 0 }, Dial: dial, Node: func(string) int { return 0 }, First: 1 << 32,
-			Source: func(s history.Script) { told = append(told, s) }}
-		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, seen := openWire(t, &Wire{First: 1 << 32, Source: func(s history.Script) { told = append(told, s) }}, dial)
 		buf := make([]byte, 100)
 		for _, args := range [][]string{{"EVALSHA", strings.ToUpper(digest), "0"}, {"EVAL", source, "0"}, {"EVAL", source, "0", strings.Repeat("x", history.MaxArg+1)}} {
 			if _, err := c.Write(resp.AppendRequest(nil, args...)); err != nil {
@@ -259,7 +235,7 @@ func TestWireTellsOfScripts(t *testing.T) {
 			t.Errorf("told of %v", told)
 		}
 		for i, cut := range []bool{false, false, true} {
-			if got := seen[i]; got.Script != digest || got.Cut != cut || got.Conn != 1<<32+1 || got.Args[0] != digest {
+			if got := (*seen)[i]; got.Script != digest || got.Cut != cut || got.Conn != 1<<32+1 || got.Args[0] != digest {
 				t.Errorf("command %d: %+v", i, got)
 			}
 		}

@@ -1,7 +1,7 @@
 // Package inject applies faults to real clients, links and servers: [World] implements
 // faults.World.
 //
-// Faults of a client in this process go through its [Gate], those of messages and the network
+// Faults of a client in this process go through its [Goroutine], those of messages and the network
 // through a [Proxy] between clients and nodes, those of servers to a servers.Deployment. What stops
 // a client at its moment, or a message on its way, until it is released, is a [holds]. A [Wire]
 // records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one

@@ -36,9 +36,7 @@ func newTheatre(t *testing.T, spec servers.Spec, plan []faults.Spec) *theatre {
 	s.world.SetProxy(s.proxy)
 	for node := range s.servers.Len() {
 		link, err := s.proxy.Open(LinkConfig{Client: 1, Node: node, Dial: func(ctx context.Context) (net.Conn, error) { return s.servers.Dial(ctx, node) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s.links = append(s.links, link)
 	}
 	t.Cleanup(func() { s.close(t) })
@@ -140,9 +138,7 @@ func (s *theatre) refused(t *testing.T) bool {
 // ahead reports whether the node's clock is ahead by more than half an hour.
 func (s *theatre) ahead(t *testing.T) bool {
 	now, err := s.client(0).Time(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return time.Until(now) > 30*time.Minute
 }
 
@@ -222,9 +218,7 @@ func TestInjectEviction(t *testing.T) {
 func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
 	s.world.cfg.Keys = func(context.Context, int) ([]string, error) { return []string{"lock"}, nil } // on both
-	if err := s.client(0).Set(t.Context(), "lock", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client(0).Set(t.Context(), "lock", "v", 0).Err())
 	s.Place(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
 	if w := complete(t, s.Director, 1)[0]; !w.Confirmed || w.Note != "1 keys deleted" {
 		t.Errorf("window %+v", w)
@@ -238,13 +232,9 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Independent, Nodes: 3, Name: "inject"}, nil)
 	for node := range 3 {
-		if err := s.client(node).Set(t.Context(), "lock", "v", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.client(node).Set(t.Context(), "lock", "v", 0).Err())
 	}
-	if err := s.servers.Kill(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.servers.Kill(t.Context(), 0))
 	s.Place(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
 	if w := complete(t, s.Director, 1)[0]; !w.Confirmed || !strings.HasPrefix(w.Note, "2 keys deleted; ") {
 		t.Errorf("window %+v", w)
@@ -283,9 +273,7 @@ func TestInjectFailover(t *testing.T) {
 			}
 			s.Place(ctx, tt.spec, "now", nil)
 			if tt.after != "" {
-				if err := s.client(0).Set(ctx, "lock", tt.after, 0).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.client(0).Set(ctx, "lock", tt.after, 0).Err())
 			}
 			if w := complete(t, s.Director, 1)[0]; !w.Confirmed || w.Replica != tt.replica || w.End <= w.Start {
 				t.Errorf("window %+v, want %q", w, tt.replica)

@@ -70,7 +70,24 @@ func (p *Process) Start() error {
 	if err := p.start(); err != nil {
 		return err
 	}
-	go p.listen(out) // ends with the process, see End
+	go func() { // ends with the process, see End
+		defer close(p.gone)
+		var err error
+		for in, n := NewReader(out, p.listener.Max), 1; err == nil; n++ {
+			var line []byte
+			if line, err = in.next(); err == nil {
+				err = p.listener.Line(n, line)
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
+			err = nil // a killed process may end in the middle of a line
+		}
+		if p.listener.End != nil {
+			p.listener.End(err)
+		}
+		_ = p.signal(syscall.SIGKILL) // also its child processes
+		_, _ = io.Copy(io.Discard, out)
+	}()
 	return nil
 }
 
@@ -90,30 +107,11 @@ func (p *Process) start() error {
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			<-p.gone // Wait closes the pipe that listen reads
+			<-p.gone // Wait closes the pipe that is read until then
 			p.err = p.cmd.Wait()
 		}
 	}()
 	return <-started
-}
-
-func (p *Process) listen(out io.Reader) {
-	defer close(p.gone)
-	var err error
-	for in, n := NewReader(out, p.listener.Max), 1; err == nil; n++ {
-		var line []byte
-		if line, err = in.next(); err == nil {
-			err = p.listener.Line(n, line)
-		}
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
-		err = nil // a killed process may end in the middle of a line
-	}
-	if p.listener.End != nil {
-		p.listener.End(err)
-	}
-	_ = p.signal(syscall.SIGKILL) // also its child processes
-	_, _ = io.Copy(io.Discard, out)
 }
 
 // Gone returns a channel that is closed when the process's output has ended.

@@ -39,9 +39,7 @@ func talk(t *testing.T, script string, limit int) *heard {
 		},
 		End: func(err error) { h.ended = err }, Max: limit,
 	})
-	if err := h.p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.p.Start())
 	h.p.End(10 * time.Second)
 	return h
 }
@@ -85,9 +83,7 @@ func TestTalk(t *testing.T) {
 func TestRequestAndReply(t *testing.T) {
 	answer := make(chan string, 1)
 	p := New(exec.Command("cat"), Listener{Line: func(_ int, line []byte) error { answer <- string(line); return nil }})
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	if err := p.Send(map[string]int{"id": 1}); err != nil {
 		t.Error(err)
 	}
@@ -115,13 +111,9 @@ func TestStopContinueKill(t *testing.T) {
 		grandchild <- pid
 		return err
 	}})
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	other := <-grandchild
-	if err := p.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop())
 	for _, pid := range []int{p.PID(), other} {
 		seen(t, "stopped", func() bool { is, err := isStopped(pid); return is && err == nil })
 	}
@@ -162,9 +154,7 @@ func seen(t *testing.T, what string, is func() bool) {
 
 func TestEndKillsAProcessThatDoesNotExit(t *testing.T) {
 	p := New(exec.Command("sleep", "60"), Listener{Line: func(int, []byte) error { return nil }})
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	p.End(10 * time.Millisecond)
 	if !p.Killed() {
 		t.Errorf("it ended with %v, want killed", p.Err())
@@ -176,10 +166,15 @@ func TestAProcessWithoutListener(t *testing.T) {
 	var out strings.Builder
 	cmd.Stdout = &out
 	p := New(cmd, Listener{})
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	if err := p.Err(); err == nil || err.Error() != "exit status 4" || out.String() != "hello\n" {
 		t.Errorf("it ended with %v, output %q", err, out.String())
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

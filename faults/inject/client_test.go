@@ -13,7 +13,7 @@ import (
 
 func TestGateStallsSleepers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
+		g := NewGoroutine()
 		clock, start := g.Clock(0), time.Now()
 		woke := make(chan time.Duration, 1)
 		go func() {
@@ -32,7 +32,7 @@ func TestGateStallsSleepers(t *testing.T) {
 
 func TestGateCrashEndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
+		g := NewGoroutine()
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
 		if !g.keep(ours) {
@@ -44,9 +44,7 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		passed := make(chan error, 1)
 		go func() { passed <- g.Pass() }()
 		synctest.Wait()
-		if err := g.crash(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Crash(t.Context()))
 		for name, ch := range map[string]chan error{"sleep": slept, "pass": passed} {
 			if err := <-ch; !errors.Is(err, impls.ErrCrashed) {
 				t.Errorf("%s of a dead client: %v, want ErrCrashed", name, err)
@@ -83,7 +81,7 @@ func TestGateClock(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, r.limit)
 					defer cancel()
 				}
-				clock, start := newGate().Clock(r.skew), time.Now()
+				clock, start := NewGoroutine().Clock(r.skew), time.Now()
 				if err := clock.Sleep(ctx, r.sleep); !errors.Is(err, r.want) {
 					t.Errorf("Sleep: %v, want %v", err, r.want)
 				}
