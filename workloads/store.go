@@ -101,9 +101,14 @@ func parseStored(fields []any) (out Stored, err error) {
 
 // Write runs the script that compares the fence.
 func (s redisStore) Write(ctx context.Context, key string, value int64, fence uint64) (uint64, error) {
-	if s.Loose && fence > 0 {
-		if err := s.compare(ctx, key, fence); err != nil {
-			return 0, err
+	stale := func() error { return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale) }
+	if s.Loose && fence > 0 { // it compares in a command of its own
+		seen, err := s.Client.HGet(ctx, s.Prefix+key, fenceField).Uint64()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return 0, impls.Classify("read the fence of store "+key, err)
+		}
+		if seen > fence {
+			return 0, stale()
 		}
 		fence = 0
 	}
@@ -112,24 +117,7 @@ func (s redisStore) Write(ctx context.Context, key string, value int64, fence ui
 		return 0, impls.Classify("write store "+key, err)
 	}
 	if version == 0 {
-		return 0, stale(key, fence)
+		return 0, stale()
 	}
 	return version, nil
-}
-
-func stale(key string, fence uint64) error {
-	return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
-}
-
-// compare compares the fence in a command of its own.
-func (s redisStore) compare(ctx context.Context, key string, fence uint64) error {
-	seen, err := s.Client.HGet(ctx, s.Prefix+key, fenceField).Uint64()
-	switch {
-	case errors.Is(err, redis.Nil):
-	case err != nil:
-		return impls.Classify("read the fence of store "+key, err)
-	case seen > fence:
-		return stale(key, fence)
-	}
-	return nil
 }
