@@ -17,7 +17,7 @@ func Variants() []impls.Variant {
 	waiting := as(bsm, "redislock-normalised", same, openRedislockNormalised)
 	waiting.Expect = expect.Leased()
 	rueidis := rueidislockVariant()
-	oneKey := as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislockNormalised)
+	oneKey := as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislock(1))
 	oneKey.Expect = expectRueidislockOnOneKey()
 	quorum := as(sync, "redsync-quorum", " On N independent masters, retrying at the poll interval of all other locks.", openRedsyncNormalised)
 	quorum.Topology, quorum.Expect = impls.Independent, expectRedsyncQuorum()
@@ -79,7 +79,7 @@ func rueidislockVariant() impls.Variant {
 			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
 				Holds: false, Command: impls.Command(name, "pause-holder")},
 		},
-		Expect: expectRueidislock(), New: impls.Leased(openRueidislock),
+		Expect: expectRueidislock(), New: impls.Leased(openRueidislock(0)),
 	}
 }
 

@@ -129,7 +129,7 @@ func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 		defer client.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := new(connection).pop(ctx, client, lease, "list"); !errors.Is(err, context.Canceled) {
+		if _, err := (&lock{blocked: client}).pop(ctx, lease, "list"); !errors.Is(err, context.Canceled) {
 			t.Errorf("pop returned %v, want %v", err, context.Canceled)
 		}
 	})
@@ -139,21 +139,25 @@ func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 // name follows from its token.
 func TestAListIsKnownFromTheAsking(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		how, client := handoff(), s.Client(t).Env(t, "a", lease).Redis()
-		keys, wakes := how.names("job")
+		how := handoff()
+		opened, err := how.open(s.Client(t).Env(t, "a", lease))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := opened.(*lock)
 		call := func(script *impls.Script, token string, waits string) []string {
-			args := []string{token, "1000", wakes, waits}
-			if err := script.Run(t.Context(), client, keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
+			args := []string{token, "1000", l.wakes, waits}
+			if err := script.Run(t.Context(), l.env.Redis(), l.keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
 				t.Fatal(err)
 			}
-			return waiterLists{}.Derived(keys, args)
+			return waiterLists{}.Derived(l.keys, args)
 		}
 		if lists := call(how.take[write], "holder", "0"); len(lists) != 0 {
 			t.Errorf("who does not wait has lists %q", lists)
 		}
 		lists := call(how.take[write], "waiter", "1")
 		call(how.end[write], "holder", "0")
-		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(keys, k) }); !slices.Equal(left, lists) {
+		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(l.keys, k) }); !slices.Equal(left, lists) {
 			t.Errorf("the release made %q, the call returned %q", left, lists)
 		}
 	})

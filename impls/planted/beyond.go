@@ -1,6 +1,8 @@
 package planted
 
 import (
+	"time"
+
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -41,7 +43,7 @@ func fencedBugs(of impls.Variant) []mutant {
 			name: "one-look", report: "mike-marcacci/node-redlock#296",
 			in: "pause-after-grant", shows: "exclusive-use/lease-overrun",
 			bug: "The clock is not read again when the reply arrives: a grant whose lease is over is returned.",
-			env: lookOnce,
+			env: func(env *impls.Env) { env.Clock = oneLook{env.Clock, new(time.Time)} },
 		},
 	}
 }

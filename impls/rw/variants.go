@@ -31,7 +31,7 @@ func ownerVariant() impls.Variant {
 			{Text: "A writer gets the lock when nobody reads.", Holds: false, Command: command("rw-owner", "steady")},
 			{Text: "Many may read at once.", Holds: true, Command: command("rw-owner", "contended")},
 		},
-		Expect: expectOwner(), Derives: ownerKeys{}, New: newOwner(acquire, release),
+		Expect: expectOwner(), Derives: ownerKeys{}, New: owner(acquire, release).open,
 	}
 }
 
@@ -48,7 +48,7 @@ func ownerFixedVariant() impls.Variant {
 			{Text: "Only its owner takes a hold away.", Holds: true, Command: command("rw-owner-fixed", "pause-before-release")},
 			{Text: "The lock comes free when a holder dies.", Holds: false, Command: command("rw-owner-fixed", "crash-holder")},
 		},
-		Expect: expectOwnerFixed(), Derives: ownerKeys{}, New: newOwner(acquire, release),
+		Expect: expectOwnerFixed(), Derives: ownerKeys{}, New: owner(acquire, release).open,
 	}
 }
 
@@ -65,7 +65,7 @@ func pairVariant() impls.Variant {
 			impls.Claim{Text: "On a cluster the two keys may lie in two places, and then the scripts do not run.", Holds: true, Command: command("rw-pair", "cluster-slots")},
 			impls.Claim{Text: "One reader may delete the mark of another.", Holds: true, Command: command("rw-pair", "contended")},
 		),
-		Expect: expectPair(), New: impls.Leased(newPair(acquire)),
+		Expect: expectPair(), New: impls.Leased(pair(acquire)),
 	}
 }
 
@@ -81,7 +81,7 @@ func hashVariant() impls.Variant {
 			impls.Claim{Text: "A hold that is read again lasts until its last release.", Holds: false, Command: command("rw-hash", "contended")},
 			impls.Claim{Text: "All its state is one key, so that it runs on a cluster.", Holds: true, Command: command("rw-hash", "cluster-slots")},
 		),
-		Expect: expectHash(), New: newHash(acquire, release),
+		Expect: expectHash(), New: hash(acquire, release).open,
 	}
 }
 
