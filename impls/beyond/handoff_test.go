@@ -23,21 +23,21 @@ func TestAReleaseHandsOver(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
 		a.Asks(t, "holder", write, nil)
-		got := b.waits(t, t.Context(), write)
+		got := b.Waits(t.Context(), write)
 		synctest.Wait()
 		sent := b.Record()
 		released := time.Now()
 		a.Leaves(t, "holder", nil)
 		o := <-got
-		redistest.WantErr(t, "waiter", o.err, nil)
+		redistest.WantErr(t, "waiter", o.Err, nil)
 		c.Asks(t, "it is the waiter's", write, impls.ErrBusy)
-		if o.at != released {
-			t.Errorf("the hand-over took %v of virtual time, want none", o.at.Sub(released))
+		if o.At != released {
+			t.Errorf("the hand-over took %v of virtual time, want none", o.At.Sub(released))
 		}
 		if lines := sent.Take(); len(lines) != 0 {
 			t.Errorf("the waiter sent %q, want nothing", lines)
 		}
-		if o.grant.Fence == 0 {
+		if o.Grant.Fence == 0 {
 			t.Error("the grant has no fence")
 		}
 		b.Leaves(t, "waiter", nil)
@@ -56,12 +56,12 @@ func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 		a, b := join(t, s, "handoff", "a"), join(t, s, "handoff", "b")
 		a.Asks(t, "holder", write, nil)
 		asked := time.Now()
-		got := b.waits(t, t.Context(), write)
+		got := b.Waits(t.Context(), write)
 		time.Sleep(lease / 4)
 		a.Leaves(t, "holder", nil)
 		o := <-got
-		if o.grant.ValidUntil.After(asked.Add(lease)) || o.grant.ValidUntil.Before(asked.Add(lease*9/10)) {
-			t.Errorf("valid for %v from the asking, want about %v", o.grant.ValidUntil.Sub(asked), lease)
+		if o.Grant.ValidUntil.After(asked.Add(lease)) || o.Grant.ValidUntil.Before(asked.Add(lease*9/10)) {
+			t.Errorf("valid for %v from the asking, want about %v", o.Grant.ValidUntil.Sub(asked), lease)
 		}
 		b.Leaves(t, "waiter", nil)
 	})
@@ -69,12 +69,12 @@ func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 
 // held lets one client hold, and another wait for the lock until it is cancelled; the third has not
 // asked yet.
-func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan outcome, cancel func()) {
+func held(t *testing.T, s *redistest.Server) (holder, third redistest.Party, waiter <-chan redistest.Outcome, cancel func()) {
 	t.Helper()
 	a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
 	a.Asks(t, "holder", write, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	got := b.waits(t, ctx, write)
+	got := b.Waits(ctx, write)
 	synctest.Wait()
 	return a, c, got, cancel
 }
@@ -84,17 +84,17 @@ func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan
 func TestACancelledWaitHandsOn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, c, first, cancel := held(t, s)
-		second := c.waits(t, t.Context(), write)
+		second := c.Waits(t.Context(), write)
 		synctest.Wait()
 		began := time.Now()
 		cancel()
 		o := <-first
-		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
-		if waited := o.at.Sub(began); waited != 0 {
+		redistest.WantErr(t, "cancelled waiter", o.Err, impls.ErrCancelled)
+		if waited := o.At.Sub(began); waited != 0 {
 			t.Errorf("the cancelled wait went on for %v", waited)
 		}
 		a.Leaves(t, "holder", nil)
-		redistest.WantErr(t, "next waiter", (<-second).err, nil)
+		redistest.WantErr(t, "next waiter", (<-second).Err, nil)
 		c.Leaves(t, "next waiter", nil)
 	})
 }
@@ -107,8 +107,8 @@ func TestAWaitThatIsNotWithdrawn(t *testing.T) {
 		s.Live.Fail("LOADING Redis is loading the dataset in memory")
 		cancel()
 		o := <-got
-		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
-		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrUnknownOutcome)
+		redistest.WantErr(t, "cancelled waiter", o.Err, impls.ErrCancelled)
+		redistest.WantErr(t, "cancelled waiter", o.Err, impls.ErrUnknownOutcome)
 		s.Live.Fail("")
 		a.Leaves(t, "holder", nil)
 		c.Asks(t, "it was handed over", write, impls.ErrBusy)

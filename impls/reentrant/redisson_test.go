@@ -11,34 +11,20 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// acquireAsync waits for the lock in a goroutine; the channel gives the time it took.
-func acquireAsync(t *testing.T, p party) <-chan time.Duration {
-	t.Helper()
-	took := make(chan time.Duration, 1)
-	start := time.Now()
-	go func() {
-		_, err := p.Acquire(t.Context(), history.Exclusive)
-		if err != nil {
-			t.Errorf("acquire: %v", err)
-		}
-		took <- time.Since(start)
-	}()
-	return took
-}
-
 func TestRedissonWakesItsWaiters(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
 		a.Hold(t)
-		took := acquireAsync(t, b)
+		start := time.Now()
+		took := b.Waits(t.Context(), history.Exclusive)
 		time.Sleep(lease / 10)
 		if err := a.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		// The poll interval is a millisecond: a polling waiter could be as quick, but would send
 		// dozens of requests.
-		if d := <-took; d != lease/10 {
-			t.Errorf("the waiter was granted after %v, want at the release, after %v", d, lease/10)
+		if o := <-took; o.Err != nil || o.At.Sub(start) != lease/10 {
+			t.Errorf("the waiter was granted after %v, want at the release, after %v; %v", o.At.Sub(start), lease/10, o.Err)
 		}
 	})
 }
@@ -48,7 +34,7 @@ func TestRedissonSendsOneRequestWhileItWaits(t *testing.T) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
 		a.Hold(t)
 		sent := b.Record()
-		took := acquireAsync(t, b)
+		took := b.Waits(t.Context(), history.Exclusive)
 		time.Sleep(lease / 2)
 		synctest.Wait()
 		asked := 0
@@ -74,8 +60,10 @@ func TestRedissonWaiterOutlivesADeadHolderAndADeadChannel(t *testing.T) {
 		if err := a.Close(); err != nil { // ends its watchdog, and nobody publishes
 			t.Fatal(err)
 		}
-		if d := <-acquireAsync(t, b); d < lease || d > lease+2*time.Millisecond {
-			t.Errorf("the waiter was granted after %v, want at the end of the lease %v", d, lease)
+		start := time.Now()
+		_, err := b.Acquire(t.Context(), history.Exclusive)
+		if d := time.Since(start); err != nil || d < lease || d > lease+2*time.Millisecond {
+			t.Errorf("the waiter was granted after %v, want at the end of the lease %v; %v", d, lease, err)
 		}
 	})
 }
@@ -84,7 +72,8 @@ func TestRedissonLeavesNoSubscription(t *testing.T) {
 	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
 		a.Hold(t)
-		took := acquireAsync(t, b)
+		start := time.Now()
+		took := b.Waits(t.Context(), history.Exclusive)
 		time.Sleep(20 * time.Millisecond)
 		if got := a.Redis.PubSubChannels(t.Context(), "*").Val(); !slices.Contains(got, channel(a.In)) {
 			t.Errorf("channels while one waits: %q, want %q", got, channel(a.In))
@@ -92,8 +81,8 @@ func TestRedissonLeavesNoSubscription(t *testing.T) {
 		if err := a.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d := <-took; d > lease/2 {
-			t.Errorf("the waiter needed %v", d)
+		if o := <-took; o.Err != nil || o.At.Sub(start) > lease/2 {
+			t.Errorf("the waiter needed %v, %v", o.At.Sub(start), o.Err)
 		}
 		deadline := time.Now().Add(5 * time.Second)
 		for len(a.Redis.PubSubChannels(t.Context(), "*").Val()) > 0 {
