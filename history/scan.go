@@ -179,12 +179,7 @@ func (s *scanner) integer() int64 {
 	if n := short(digits); n >= 0 {
 		return n
 	}
-	return s.longInteger(digits, start)
-}
-
-// longInteger parses an integer that has a sign or might overflow.
-func (s *scanner) longInteger(digits []byte, start int) int64 {
-	n, err := strconv.ParseInt(string(digits), 10, 64)
+	n, err := strconv.ParseInt(string(digits), 10, 64) // it has a sign or might overflow
 	if err != nil {
 		s.at = start
 		s.fail(start, "expected an integer of at most 64 bits, found %s", s.found())

@@ -76,27 +76,19 @@ func (s redisStore) Read(ctx context.Context, key string, fence uint64) (Stored,
 	} else {
 		fields, err = storeRead.Run(ctx, s.Client, []string{s.Prefix + key}, fence).Slice()
 	}
+	if err == nil && len(fields) != 2 {
+		err = fmt.Errorf("want a value and a version, found %d fields", len(fields))
+	}
 	var stored Stored
 	if err == nil {
-		stored, err = parseStored(fields)
-	}
-	return stored, impls.Classify("read store "+key, err)
-}
-
-// parseStored reads the two fields of a reply; nil counts as 0.
-func parseStored(fields []any) (out Stored, err error) {
-	if len(fields) != 2 {
-		return out, fmt.Errorf("want a value and a version, found %d fields", len(fields))
-	}
-	if text, ok := fields[0].(string); ok {
-		if out.Value, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return out, err
+		if text, ok := fields[0].(string); ok { // nil counts as 0
+			stored.Value, err = strconv.ParseInt(text, 10, 64)
+		}
+		if text, ok := fields[1].(string); ok && err == nil {
+			stored.Version, err = strconv.ParseUint(text, 10, 64)
 		}
 	}
-	if text, ok := fields[1].(string); ok {
-		out.Version, err = strconv.ParseUint(text, 10, 64)
-	}
-	return out, err
+	return stored, impls.Classify("read store "+key, err)
 }
 
 // Write runs the script that compares the fence.

@@ -46,22 +46,6 @@ func openRueidislock(majority int32) func(env impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) { return &rueidisLock{env: env, majority: majority}, nil }
 }
 
-// connect makes the locker. If the server has no client-side caching, the library must poll.
-func (l *rueidisLock) connect() error {
-	if l.locker != nil {
-		return nil
-	}
-	locker, err := rueidislock.NewLocker(l.option(false))
-	if errors.Is(err, rueidis.ErrNoCache) {
-		locker, err = rueidislock.NewLocker(l.option(true))
-	}
-	l.locker = locker
-	if err != nil {
-		return named("connect to "+l.env.Addrs[0], impls.ErrUnavailable, err) // no lock has been asked for yet
-	}
-	return nil
-}
-
 func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 	addrs, single := l.env.Addrs[:1], true
 	if l.env.OnCluster() || l.env.Master != "" {
@@ -124,8 +108,15 @@ func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
 	if l.held != nil && l.held.ctx.Err() == nil {
 		return impls.Grant{}, named(what, impls.ErrBusy, errors.New("held by this handle"))
 	}
-	if err := l.connect(); err != nil {
-		return impls.Grant{}, err
+	if l.locker == nil {
+		locker, err := rueidislock.NewLocker(l.option(false))
+		if errors.Is(err, rueidis.ErrNoCache) { // the server has no client-side caching: the library must poll
+			locker, err = rueidislock.NewLocker(l.option(true))
+		}
+		if err != nil { // no lock has been asked for yet
+			return impls.Grant{}, named("connect to "+l.env.Addrs[0], impls.ErrUnavailable, err)
+		}
+		l.locker = locker
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, end)
