@@ -3,6 +3,8 @@ package planted
 import (
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -127,9 +129,11 @@ func semaphoreBugs() []mutant {
 		{
 			name: "client-clock", report: "bbangert/retools#18",
 			in: "client-clock-skew", shows: "mutual-exclusion/clock-skew",
-			bug:    "Leases are counted by the clients' clocks: one that is ahead ends the others' permits.",
-			edits:  []edit{{"semaphore_take.lua", clock, given}, {"semaphore_extend.lua", clock, given}, {"semaphore_release.lua", clock, given}},
-			detour: clientTime,
+			bug:   "Leases are counted by the clients' clocks: one that is ahead ends the others' permits.",
+			edits: []edit{{"semaphore_take.lua", clock, given}, {"semaphore_extend.lua", clock, given}, {"semaphore_release.lua", clock, given}},
+			detour: func(env impls.Env, next redis.UniversalClient) redis.UniversalClient {
+				return stamping{next, env.Clock}
+			},
 			traits: func(t *impls.Traits) { t.ClientClock = true },
 		},
 		{

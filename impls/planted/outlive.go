@@ -30,6 +30,7 @@ type watching struct {
 	owner *atomic.Value
 }
 
+// watchOwner puts such a client into the environment.
 func watchOwner(env *impls.Env) {
 	owner := &atomic.Value{}
 	env.Nodes = []redis.UniversalClient{watching{owner: owner, intercepting: intercepting{UniversalClient: env.Nodes[0],

@@ -62,7 +62,7 @@ func Variants() []impls.Variant {
 			Traits:  impls.Traits{Shared: true, Validity: true, ClientClock: true},
 			Scripts: []*impls.Script{marks.shared, marks.exclusive, marksRelease.shared, marksRelease.exclusive},
 			Claims: append(rowsOf004("rw-hash", true),
-				impls.Claim{Text: "A hold that is read again lasts until its last marksRelease.", Holds: false, Command: command("rw-hash", "contended")},
+				impls.Claim{Text: "A hold that is read again lasts until its last release.", Holds: false, Command: command("rw-hash", "contended")},
 				impls.Claim{Text: "All its state is one key, so that it runs on a cluster.", Holds: true, Command: command("rw-hash", "cluster-slots")},
 			),
 			Expect: expectHash(), New: hash(marks, marksRelease).open,
