@@ -7,9 +7,6 @@ type Clock struct{ offset, since, ppm int64 }
 // At returns what the clock shows at an instant, both on the run's base.
 func (c Clock) At(t int64) int64 { return t + c.offset + (t-c.since)*c.ppm/1_000_000 }
 
-// Ahead returns how far the clock is ahead of true time at an instant.
-func (c Clock) Ahead(t int64) int64 { return c.At(t) - t }
-
 // When returns the instant at which the clock shows own.
 func (c Clock) When(own int64) int64 {
 	passed := own - c.offset - c.since
@@ -25,7 +22,7 @@ func (c Clock) After(e *Effect) Clock {
 	case ClockSet:
 		c.offset += e.By
 	case ClockRate:
-		c = Clock{offset: c.Ahead(e.At), since: e.At, ppm: e.PPM}
+		c = Clock{offset: c.At(e.At) - e.At, since: e.At, ppm: e.PPM}
 	case Promoted:
 		c = Clock{} // it is another machine's from now on
 	}

@@ -15,14 +15,12 @@ import (
 // last return on. A record that is not in the order of returns may have lost more than these stand
 // for.
 type Cut struct {
-	ops     nextOp
+	ops     interface{ Next(op *Operation) error }
 	written map[string]bool        // keys
 	clients map[[2]string]*openEnd // by client and key
 	rest    []Operation            // the unknown operations after the record
 	over    bool
 }
-
-type nextOp interface{ Next(op *Operation) error }
 
 // openEnd is the state of one client and key at the end of the record.
 type openEnd struct {
@@ -31,7 +29,7 @@ type openEnd struct {
 }
 
 // NewCut returns a source of the truncated record ops.
-func NewCut(ops nextOp) *Cut {
+func NewCut(ops interface{ Next(op *Operation) error }) *Cut {
 	return &Cut{ops: ops, clients: map[[2]string]*openEnd{}, written: map[string]bool{}}
 }
 
@@ -78,21 +76,20 @@ func (c *Cut) follow(op *Operation) {
 }
 
 // unknown returns what each client may have done after the end of the record.
-func (c *Cut) unknown() []Operation {
-	most := 0
-	for _, e := range c.clients {
-		most += len(e.holds) + 2
-	}
-	all := make([]Operation, 0, most)
+func (c *Cut) unknown() (all []Operation) {
 	order := func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
 	for _, at := range slices.SortedFunc(maps.Keys(c.clients), order) {
 		e := c.clients[at]
+		perhaps := Operation{Client: at[0], Key: at[1], Outcome: Unknown, Call: e.last, Return: e.last}
 		for _, h := range e.holds {
-			all = append(all, Operation{Client: at[0], Key: at[1], Op: Release, Mode: h.Mode, Token: h.Token, Outcome: Unknown, Call: e.last, Return: e.last})
+			perhaps.Op, perhaps.Mode, perhaps.Token = Release, h.Mode, h.Token
+			all = append(all, perhaps)
 		}
-		all = append(all, Operation{Client: at[0], Key: at[1], Op: Acquire, Outcome: Unknown, Call: e.last, Return: e.last})
+		perhaps.Op, perhaps.Mode, perhaps.Token = Acquire, Exclusive, ""
+		all = append(all, perhaps)
 		if c.written[at[1]] {
-			all = append(all, Operation{Client: at[0], Key: at[1], Op: Write, Outcome: Unknown, Call: e.last, Return: e.last})
+			perhaps.Op = Write
+			all = append(all, perhaps)
 		}
 	}
 	return all

@@ -174,18 +174,14 @@ func (s *scanner) headerLine(schema string, field func(name []byte)) {
 			return
 		}
 		found = true
-		s.schema(schema)
+		s.peek()
+		start := s.at
+		if text := string(s.text()); s.msg == "" && text != schema && text != previous[schema] {
+			s.at = start
+			s.fail(start, "expected the schema %q, found %s", schema, s.found())
+		}
 	})
 	if !found {
 		s.failLine("expected a header line with \"schema\":%q first", schema)
-	}
-}
-
-func (s *scanner) schema(want string) {
-	s.peek()
-	start := s.at
-	if text := s.text(); s.msg == "" && string(text) != want && string(text) != previous[want] {
-		s.at = start
-		s.fail(start, "expected the schema %q, found %s", want, s.found())
 	}
 }

@@ -1,9 +1,6 @@
 package history
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // Does is the set of things that a kind of fault does to what it hits, while it lasts. Who reads a
 // window asks for these and need not know the names of faults.
@@ -68,11 +65,3 @@ func (d Does) Words() []string {
 
 // MarshalJSON writes the words.
 func (d Does) MarshalJSON() ([]byte, error) { return json.Marshal(d.Words()) }
-
-// doing returns the bit of a word; 0 for one that is not known, which another version may write.
-func doing(word string) Does {
-	if i := slices.Index(doesWords, word); i >= 0 {
-		return 1 << i
-	}
-	return 0
-}

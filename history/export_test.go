@@ -2,8 +2,6 @@ package history
 
 import "io"
 
-var AppendHeader = appendHeader
-
 func ReadWindows(r io.Reader) (out []Window, err error) {
 	_, err = readSidecar(r, "", faultsSchema, unbounded, &struct{}{}, windowLines(&out))
 	return out, err

@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,15 @@ func (l *lines) next() ([]byte, error) {
 	l.open = false
 	chunk, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		chunk, err = l.rest(chunk)
+		l.long = l.long[:0]
+		for errors.Is(err, bufio.ErrBufferFull) {
+			l.long = append(l.long, chunk...)
+			if chunk, err = l.in.ReadSlice('\n'); len(l.long)+len(chunk) > maxLine {
+				return nil, &SyntaxError{File: l.file, Line: l.line, Msg: fmt.Sprintf("a line longer than %d bytes", maxLine)}
+			}
+		}
+		l.long = append(l.long, chunk...)
+		chunk = l.long
 	}
 	switch {
 	case err == nil:
@@ -65,31 +74,11 @@ func (l *lines) next() ([]byte, error) {
 	case errors.Is(err, io.EOF):
 		l.open = true
 		return chunk, nil // if it is truncated it does not parse
-	case l.truncated(err):
+	case l.salvage && errors.Is(err, io.ErrUnexpectedEOF): // a truncated frame
+		l.cut = true
 		return nil, io.EOF
 	}
 	return nil, l.ioError(err)
-}
-
-// rest reads the rest of a line that began with head and is longer than the buffer.
-func (l *lines) rest(head []byte) ([]byte, error) {
-	l.long = append(l.long[:0], head...)
-	for {
-		chunk, err := l.in.ReadSlice('\n')
-		if len(l.long)+len(chunk) > maxLine {
-			return nil, &SyntaxError{File: l.file, Line: l.line, Msg: fmt.Sprintf("a line longer than %d bytes", maxLine)}
-		}
-		l.long = append(l.long, chunk...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return l.long, err
-		}
-	}
-}
-
-// truncated reports whether err is a truncated frame that salvage ignores.
-func (l *lines) truncated(err error) bool {
-	l.cut = l.salvage && errors.Is(err, io.ErrUnexpectedEOF)
-	return l.cut
 }
 
 // ioError adds the file's name to a read error.
@@ -99,19 +88,12 @@ func (l *lines) ioError(err error) error {
 	case errors.As(err, &syntax):
 		return err
 	case l.decoder == nil:
-		return fmt.Errorf("%s: %w", l.name(), err)
+		return fmt.Errorf("%s: %w", cmp.Or(l.file, unnamed), err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &SyntaxError{File: l.file, Line: l.line, Err: ErrTruncated,
 			Msg: fmt.Sprintf("the zstd stream ends in the middle of a frame, after %d complete lines", l.line-1)}
 	}
 	return &SyntaxError{File: l.file, Line: l.line, Err: err, Msg: "expected a zstd stream: " + err.Error()}
-}
-
-func (l *lines) name() string {
-	if l.file == "" {
-		return "history"
-	}
-	return l.file
 }
 
 // close stops the decompressor and closes the file if Open opened it.
@@ -131,6 +113,9 @@ func (l *lines) close() error {
 // as when its writer was killed. See [Reader.Salvage].
 var ErrTruncated = errors.New("truncated")
 
+// unnamed stands for a file without a name in errors.
+const unnamed = "history"
+
 // SyntaxError is a line of a history, commands or faults file that violates its schema. Line and
 // Col count from 1 in the uncompressed text; Col 0 means the whole line, Line 0 the whole file.
 type SyntaxError struct {
@@ -143,10 +128,7 @@ type SyntaxError struct {
 
 // Error returns "file:line:col: message", without unknown parts.
 func (e *SyntaxError) Error() string {
-	at := e.File
-	if at == "" {
-		at = "history"
-	}
+	at := cmp.Or(e.File, unnamed)
 	if e.Line > 0 {
 		at += fmt.Sprintf(":%d", e.Line)
 	}
@@ -173,15 +155,21 @@ func (l *lines) decode(scan *scanner, parse func()) error {
 	if err != nil {
 		return err
 	}
-	if len(line) == 0 {
-		return l.emptyLine()
+	if len(line) == 0 { // only at the end of the text
+		at := l.line
+		for len(line) == 0 {
+			if line, err = l.next(); err != nil {
+				return err
+			}
+		}
+		return &SyntaxError{File: l.file, Line: at, Msg: "an empty line; expected one object per line"}
 	}
-	scan.reset(line)
+	scan.line, scan.at, scan.msg, scan.col = line, 0, "", 0
 	parse()
 	if scan.msg == "" {
 		return nil
 	}
-	wrong := l.syntax(scan)
+	wrong := &SyntaxError{File: l.file, Line: l.line, Col: scan.col, Msg: scan.msg}
 	if l.open && line[len(line)-1] != '}' {
 		if l.salvage {
 			l.cut = true
@@ -190,25 +178,6 @@ func (l *lines) decode(scan *scanner, parse func()) error {
 		wrong.Err = ErrTruncated
 	}
 	return wrong
-}
-
-// emptyLine skips empty lines at the end of the text.
-func (l *lines) emptyLine() error {
-	at := l.line
-	for {
-		line, err := l.next()
-		if err != nil {
-			return err
-		}
-		if len(line) > 0 {
-			return &SyntaxError{File: l.file, Line: at, Msg: "an empty line; expected one object per line"}
-		}
-	}
-}
-
-// syntax returns the scanner's error.
-func (l *lines) syntax(scan *scanner) *SyntaxError {
-	return &SyntaxError{File: l.file, Line: l.line, Col: scan.col, Msg: scan.msg}
 }
 
 // The schemas of files, which their header lines name.

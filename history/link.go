@@ -21,24 +21,23 @@ func LinkCommands(ops []Operation, commands []Command) {
 			calls[op.Client] = append(calls[op.Client], op)
 		}
 	}
-	known := senders{sent: map[sending]float64{}, took: map[Op]float64{}}
-	for _, list := range calls {
-		slices.SortStableFunc(list, func(a, b *Operation) int { return cmp.Compare(a.Call, b.Call) })
-		known.time(list)
-	}
+	perSecond := sendingRates(calls, commands)
 	for i := range commands {
 		c := &commands[i]
-		switch under := during(calls[c.Client], c.Sent); {
-		case c.Node < 0:
-		case len(under) == 0:
-			known.sent[sentBy(background, c)]++
-		case len(under) == 1:
-			known.sent[sentBy(under[0].Op, c)]++
+		if c.Op != 0 || c.Node < 0 {
+			continue
 		}
-	}
-	for i := range commands {
-		if c := &commands[i]; c.Op == 0 && c.Node >= 0 {
-			c.Op = known.sender(during(calls[c.Client], c.Sent), c)
+		under := during(calls[c.Client], c.Sent)
+		if len(under) == 0 {
+			continue
+		}
+		kind := KindOf(c.Name, c.Script)
+		rate := func(op *Operation) float64 { return perSecond[sending{op.Op, kind}] }
+		likely := slices.MaxFunc(under, func(a, b *Operation) int { return cmp.Compare(rate(a), rate(b)) })
+		// What is sent in the background goes on while operations are under way, so an operation must
+		// have sent clearly more, twice as much, to count as the sender.
+		if n := perSecond[sending{background, kind}]; n == 0 || rate(likely) >= 2*n {
+			c.Op = likely.ID
 		}
 	}
 }
@@ -68,60 +67,51 @@ func ReleaseKinds(ops []Operation, commands []Command) map[string]bool {
 	return kinds
 }
 
-// senders counts the commands that were sent while operations of only one kind were under way, and
-// the nanoseconds in which that was so.
-type senders struct {
-	sent map[sending]float64
-	took map[Op]float64
-}
-
 // sending is a kind of operation that sends commands of a kind.
 type sending struct {
 	by   Op
 	kind string
 }
 
-func sentBy(op Op, c *Command) sending { return sending{op, KindOf(c.Name, c.Script)} }
-
-// time adds the time in which one operation of a client, or none, was under way. The calls are in
-// order.
-func (s *senders) time(calls []*Operation) {
-	bounds := make([]int64, 0, 2*len(calls))
-	for _, op := range calls {
-		bounds = append(bounds, op.Call, op.Return)
-	}
-	slices.Sort(bounds)
-	for i := 1; i < len(bounds); i++ {
-		from, to := bounds[i-1], bounds[i]
-		if from == to {
-			continue
+// sendingRates returns how often commands were sent per second while operations of only one kind, or
+// none, were under way. It sorts the calls of each client.
+func sendingRates(calls map[string][]*Operation, commands []Command) map[sending]float64 {
+	took := map[Op]float64{} // the nanoseconds in which that was so
+	for _, list := range calls {
+		slices.SortStableFunc(list, func(a, b *Operation) int { return cmp.Compare(a.Call, b.Call) })
+		bounds := make([]int64, 0, 2*len(list))
+		for _, op := range list {
+			bounds = append(bounds, op.Call, op.Return)
 		}
-		switch under := during(calls, from+(to-from)/2); len(under) {
-		case 0:
-			s.took[background] += float64(to - from)
-		case 1:
-			s.took[under[0].Op] += float64(to - from)
+		slices.Sort(bounds)
+		for i := 1; i < len(bounds); i++ {
+			from, to := bounds[i-1], bounds[i]
+			if from == to {
+				continue
+			}
+			switch under := during(list, from+(to-from)/2); len(under) {
+			case 0:
+				took[background] += float64(to - from)
+			case 1:
+				took[under[0].Op] += float64(to - from)
+			}
 		}
 	}
-}
-
-// perSecond returns how often a kind of operation sent commands like one.
-func (s *senders) perSecond(by Op, c *Command) float64 {
-	return s.sent[sentBy(by, c)] * 1e9 / max(s.took[by], 1)
-}
-
-// sender returns the id of the operation that sent a command, of those under way; 0: it was sent in
-// the background. What is sent in the background goes on while operations are under way, so an
-// operation must have sent clearly more, twice as much, to count as the sender.
-func (s *senders) sender(under []*Operation, c *Command) uint64 {
-	if len(under) == 0 {
-		return 0
+	rates := map[sending]float64{}
+	for i := range commands {
+		c := &commands[i]
+		switch under := during(calls[c.Client], c.Sent); {
+		case c.Node < 0:
+		case len(under) == 0:
+			rates[sending{background, KindOf(c.Name, c.Script)}]++
+		case len(under) == 1:
+			rates[sending{under[0].Op, KindOf(c.Name, c.Script)}]++
+		}
 	}
-	likely := slices.MaxFunc(under, func(a, b *Operation) int { return cmp.Compare(s.perSecond(a.Op, c), s.perSecond(b.Op, c)) })
-	if n := s.perSecond(background, c); n > 0 && s.perSecond(likely.Op, c) < 2*n {
-		return 0
+	for s, n := range rates {
+		rates[s] = n * 1e9 / max(took[s.by], 1)
 	}
-	return likely.ID
+	return rates
 }
 
 // overlapping bounds how many earlier operations may still be under way: a client does one thing at

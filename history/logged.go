@@ -30,7 +30,7 @@ type ServerLog struct {
 }
 
 // LoggedWriter writes a server file while clients run.
-type LoggedWriter struct{ out *frames }
+type LoggedWriter struct{ *frames }
 
 // serverHead is the header of a server file. Raw: its lines are Logged steps.
 type serverHead struct {
@@ -39,48 +39,40 @@ type serverHead struct {
 	Raw    bool   `json:"raw,omitempty"`
 }
 
-func (h serverHead) text() []byte { return appendTagged(nil, h) }
-
 // WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines
 // compressed with zstd. source says where the order comes from.
 func WriteServer(w io.Writer, source string, events []Executed) error {
-	out, err := newFrames(w, serverHead{Schema: serverSchema, Source: source}.text())
+	out, err := newFrames(w, appendTagged(nil, serverHead{Schema: serverSchema, Source: source}))
 	if err != nil {
 		return err
 	}
 	for i := range events {
 		_ = out.line(appendTagged(out.text, &events[i])) // as closing says
 	}
-	return out.close()
+	return out.Close()
 }
 
 // LoggedHead returns the header of a server file that a LoggedWriter continues. source says where
 // the lines come from.
 func LoggedHead(source string) ([]byte, error) {
 	var head bytes.Buffer
-	out, err := newFrames(&head, serverHead{serverSchema, source, true}.text())
+	out, err := newFrames(&head, appendTagged(nil, serverHead{serverSchema, source, true}))
 	if err != nil {
 		return nil, err
 	}
-	err = out.close()
+	err = out.Close()
 	return head.Bytes(), err
 }
 
-// NewLoggedWriter appends to a file that begins with [LoggedHead]. Flush writes what was added.
+// NewLoggedWriter appends to a file that begins with [LoggedHead]. Flush writes what was added as a
+// frame of its own, which can be read whatever happens to lockbench after it.
 func NewLoggedWriter(w io.Writer) (*LoggedWriter, error) {
 	out, err := newFrames(w, nil)
 	return &LoggedWriter{out}, err
 }
 
 // Add adds a step.
-func (w *LoggedWriter) Add(l *Logged) { _ = w.out.line(appendTagged(w.out.text, l)) } // as Flush says
-
-// Flush writes what was added as a frame of its own, which can be read whatever happens to
-// lockbench after it.
-func (w *LoggedWriter) Flush() error { return w.out.flush() }
-
-// Close flushes, and releases what the writer uses.
-func (w *LoggedWriter) Close() error { return w.out.close() }
+func (w *LoggedWriter) Add(l *Logged) { _ = w.line(appendTagged(w.text, l)) } // as Flush says
 
 // LoadServer reads a server file, plain or zstd. A file that was cut off is read up to there.
 func LoadServer(path string) (log ServerLog, err error) {

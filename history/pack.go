@@ -17,13 +17,11 @@ type packer struct {
 	unpacks bool
 	err     error // of unpacking, the first; it empties buf
 	last    int64 // the last time passed
-	texts   textTable
+	// texts is a direct-mapped cache: a text replaces another in its slot.
+	texts [textSlots]string
 }
 
 var errPacked = errors.New("not a packed record")
-
-// textTable is a direct-mapped cache of texts: a text replaces another in its slot.
-type textTable [textSlots]string
 
 const textSlots = 64
 
@@ -38,9 +36,6 @@ const (
 	packedCommand = byte(Lost) + 1 + iota
 	packedScript
 )
-
-// reset starts a new block, independent of earlier ones; records are appended to buf.
-func (p *packer) reset(buf []byte) { *p = packer{buf: buf} }
 
 // Recorded is a recording in memory.
 type Recorded struct {

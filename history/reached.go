@@ -26,81 +26,54 @@ type Prospect struct {
 
 // Reached returns what a run reached of its faults and moments: each of them once, however often.
 func Reached(r Recorded, faults []Window, p Prospect) Reach {
-	c := Reach{}
-	c.Could(p.could(r.Header)...)
-	for _, w := range faults {
-		if w.Confirmed {
-			c[w.Fault] = 1
-		}
-	}
-	m := moments{counts: c, lease: r.Header.Lease, tries: p.Poll / 2, granted: map[string]string{}}
-	for i := range r.Ops {
-		m.add(&r.Ops[i])
-	}
-	if Linked(r.Commands) { // then one without an operation is of the background, as of a watchdog
-		m.saw(reachedExtend, slices.ContainsFunc(r.Commands, func(c Command) bool { return c.Op == 0 && c.Node >= 0 }))
-	}
-	return c
-}
-
-// could returns what a run can reach.
-func (p Prospect) could(h Header) []string {
-	all := append([]string{reachedHandOver, reachedRefused}, p.Faults...)
+	c := Reach{reachedHandOver: 0, reachedRefused: 0}
+	c.Could(p.Faults...)
 	for what, can := range map[string]bool{
-		reachedWait: p.Waits, reachedRefusal: !p.Waits, reachedUnknown: len(p.Faults) > 0, reachedExpiry: h.Lease > 0,
-		reachedExtend: p.Extends || h.Renews, reachedLoss: p.TellsLosses, reachedReaders: h.Kind == RW,
+		reachedWait: p.Waits, reachedRefusal: !p.Waits, reachedUnknown: len(p.Faults) > 0, reachedExpiry: r.Header.Lease > 0,
+		reachedExtend: p.Extends || r.Header.Renews, reachedLoss: p.TellsLosses, reachedReaders: r.Header.Kind == RW,
 	} {
 		if can {
-			all = append(all, what)
+			c.Could(what)
 		}
 	}
-	return all
-}
-
-// moments looks for moments in the operations of a run.
-type moments struct {
-	counts  Reach
-	lease   int64
-	tries   int64             // an acquire that took longer had to wait
-	granted map[string]string // by key: the client of the last grant
-	reader  string
-}
-
-func (m *moments) saw(moment string, did bool) {
-	if did {
-		m.counts[moment] = 1
-	}
-}
-
-func (m *moments) add(op *Operation) {
-	m.saw(reachedUnknown, op.Outcome == Unknown)
-	switch op.Op {
-	case Acquire:
-		m.saw(reachedRefusal, op.Outcome == Busy)
-		if op.Outcome == OK {
-			m.saw(reachedWait, op.Return-op.Call > m.tries)
-			m.grant(op)
+	saw := func(moment string, did bool) {
+		if did {
+			c[moment] = 1
 		}
-	case Use:
-		m.saw(reachedExpiry, m.lease > 0 && op.Return-op.Call > m.lease)
-		if op.Mode == Shared {
-			m.saw(reachedReaders, m.reader != "" && m.reader != op.Client)
-			m.reader = op.Client
+	}
+	for _, w := range faults {
+		saw(w.Fault, w.Confirmed)
+	}
+	holders, reader := map[string]string{}, "" // the clients of the last grant of each key, and of the last shared use
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		took := op.Return - op.Call
+		saw(reachedUnknown, op.Outcome == Unknown)
+		switch op.Op {
+		case Acquire:
+			saw(reachedRefusal, op.Outcome == Busy)
+			if op.Outcome == OK {
+				saw(reachedWait, took > p.Poll/2)
+				before := holders[op.Key]
+				saw(reachedHandOver, before != "" && before != op.Client)
+				holders[op.Key] = op.Client
+			}
+		case Use:
+			saw(reachedExpiry, r.Header.Lease > 0 && took > r.Header.Lease)
+			if op.Mode == Shared {
+				saw(reachedReaders, reader != "" && reader != op.Client)
+				reader = op.Client
+			}
+		case Release:
+			saw(reachedRefused, op.Outcome == NotHeld)
+		case Extend:
+			saw(reachedExtend, true)
+		case Lost:
+			saw(reachedLoss, true)
 		}
-	case Release:
-		m.saw(reachedRefused, op.Outcome == NotHeld)
-	case Extend:
-		m.saw(reachedExtend, true)
-	case Lost:
-		m.saw(reachedLoss, true)
 	}
-}
-
-func (m *moments) grant(op *Operation) {
-	if m.counts[reachedHandOver] > 0 {
-		return
+	if Linked(r.Commands) { // then one without an operation is of the background, as of a watchdog
+		saw(reachedExtend, slices.ContainsFunc(r.Commands, func(c Command) bool { return c.Op == 0 && c.Node >= 0 }))
 	}
-	before := m.granted[op.Key]
-	m.saw(reachedHandOver, before != "" && before != op.Client)
-	m.granted[op.Key] = op.Client
+	return c
 }

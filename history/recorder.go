@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -21,7 +22,7 @@ func (r *Recorder) Client(name string) *ClientRecorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &ClientRecorder{name: name}
-	c.pack.reset(beginBlock(nil, name))
+	c.pack.buf = beginBlock(nil, name)
 	r.clients = append(r.clients, c)
 	return c
 }
@@ -34,15 +35,23 @@ func (r *Recorder) Spill(w io.Writer, by int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.clients {
-		block := c.take()
-		if !endBlock(block, c.name) {
+		c.mu.Lock()
+		block := c.pack.buf // stays valid until the next Spill
+		c.pack = packer{buf: beginBlock(c.idle, c.name)}
+		c.idle = block
+		c.mu.Unlock()
+		if len(block) == blockHead+len(c.name) { // without records
 			continue
 		}
+		binary.LittleEndian.PutUint32(block, uint32(len(block)-blockHead))
 		if _, err := w.Write(block); err != nil {
 			return fmt.Errorf("spill the record of client %s: %w", c.name, err)
 		}
 	}
-	if _, err := w.Write(markBlock(by)); err != nil {
+	mark := binary.LittleEndian.AppendUint32(nil, 8)
+	mark = binary.LittleEndian.AppendUint32(mark, 0)
+	mark = binary.LittleEndian.AppendUint64(mark, uint64(by))
+	if _, err := w.Write(mark); err != nil {
 		return fmt.Errorf("spill a mark: %w", err)
 	}
 	return nil
@@ -100,16 +109,6 @@ func (c *ClientRecorder) AddScript(s Script) {
 	defer c.mu.Unlock()
 	c.pack.buf = append(c.pack.buf, packedScript)
 	c.pack.script(&s)
-}
-
-// take returns the block recorded since the last take. It is valid until the next take.
-func (c *ClientRecorder) take() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	block := c.pack.buf
-	c.pack.reset(beginBlock(c.idle, c.name))
-	c.idle = block
-	return block
 }
 
 // Slice is a source of operations in memory.

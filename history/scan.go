@@ -26,10 +26,14 @@ type scanner struct {
 	tags map[reflect.Type][]tag // of the types read so far
 }
 
+// tag is a field of a struct that is read from JSON.
+type tag struct {
+	name, is string
+	index    int
+}
+
 // maxDepth bounds the nesting of skipped values.
 const maxDepth = 32
-
-func (s *scanner) reset(line []byte) { s.line, s.at, s.msg, s.col = line, 0, "", 0 }
 
 func (s *scanner) fail(at int, format string, args ...any) {
 	if s.msg == "" {
@@ -175,12 +179,7 @@ func (s *scanner) integer() int64 {
 	if n := short(digits); n >= 0 {
 		return n
 	}
-	return s.longInteger(digits, start)
-}
-
-// longInteger parses an integer that has a sign or might overflow.
-func (s *scanner) longInteger(digits []byte, start int) int64 {
-	n, err := strconv.ParseInt(string(digits), 10, 64)
+	n, err := strconv.ParseInt(string(digits), 10, 64) // it has a sign or might overflow
 	if err != nil {
 		s.at = start
 		s.fail(start, "expected an integer of at most 64 bits, found %s", s.found())
@@ -243,8 +242,15 @@ func (s *scanner) skip(depth int) {
 		s.object("a value", func([]byte) { s.skip(depth + 1) })
 	case c == '[':
 		s.list(func() { s.skip(depth + 1) })
-	default:
-		s.skipWord()
+	default: // a number, true, false or null
+		start := s.at
+		for s.at < len(s.line) && !bytes.ContainsRune([]byte(" \t\r,}]:"), rune(s.line[s.at])) {
+			s.at++
+		}
+		if !json.Valid(s.line[start:s.at]) {
+			s.at = start
+			s.fail(start, "expected a JSON value, found %s", s.found())
+		}
 	}
 }
 
@@ -267,18 +273,6 @@ func (s *scanner) list(item func()) {
 			return
 		}
 		item()
-	}
-}
-
-// skipWord skips a number, true, false or null.
-func (s *scanner) skipWord() {
-	start := s.at
-	for s.at < len(s.line) && !bytes.ContainsRune([]byte(" \t\r,}]:"), rune(s.line[s.at])) {
-		s.at++
-	}
-	if !json.Valid(s.line[start:s.at]) {
-		s.at = start
-		s.fail(start, "expected a JSON value, found %s", s.found())
 	}
 }
 
@@ -319,12 +313,6 @@ func (p *textPool) of(b []byte) string {
 		*slot = string(b)
 	}
 	return *slot
-}
-
-// tag is a field of a struct that is read from JSON.
-type tag struct {
-	name, is string
-	index    int
 }
 
 // once records an error unless a field has not come before: JSON does not say which of two counts.

@@ -28,7 +28,7 @@ func full() (h history.Header, op history.Operation, c history.Command, w histor
 
 func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 	h, op, c, w := full()
-	var ops, commands, faults bytes.Buffer
+	var ops, commands, faults, server bytes.Buffer
 	hw := history.NewWriter(&ops, h)
 	_ = hw.Write(&op) // a bytes.Buffer does not fail
 	_ = hw.Close()
@@ -36,33 +36,27 @@ func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = history.WriteWindows(&faults, []history.Window{w})
-	for name, file := range map[string]struct {
-		text   []byte
-		schema string
-	}{
-		"history": {ops.Bytes(), "schema/history-v1.schema.json"}, "commands": {unpacked(t, &commands), "schema/commands-v2.schema.json"}, "faults": {faults.Bytes(), "schema/faults-v1.schema.json"},
-	} {
-		if n := validate(t, name, file.schema, file.text); n < 2 {
-			t.Errorf("%s: %d lines, want a header and more", name, n)
-		}
-	}
-}
-
-// TestServerSchemaDescribesWhatIsWritten: every field of an event, and every sort of value, is in
-// the schema.
-func TestServerSchemaDescribesWhatIsWritten(t *testing.T) {
-	events := []history.Executed{
+	if err := history.WriteServer(&server, "a test", []history.Executed{
 		{Node: 1, At: 5, Client: "c1", Conn: 2, Op: 3, Name: "EVALSHA", Script: "abc", Args: []string{"k"}, Reply: "1", Open: true, Changes: []history.DataChange{
 			{Key: "k", Before: nil, After: &history.Datum{Value: "v", Until: 9}},
 			{Key: "l", Before: &history.Datum{Value: []string{"a"}}, After: &history.Datum{Value: map[string]float64{"m": 1}}}}},
 		{At: 9, Effect: history.Expired, Changes: []history.DataChange{{Key: "k", Before: &history.Datum{Value: map[string]string{"f": "v"}}}}},
-	}
-	var packed bytes.Buffer
-	if err := history.WriteServer(&packed, "a test", events); err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if n := validate(t, "server", "schema/server-v1.schema.json", unpacked(t, &packed)); n != 3 {
-		t.Errorf("%d lines, want a header and two events", n)
+	for schema, text := range map[string][]byte{
+		"history-v1": ops.Bytes(), "commands-v2": unpacked(t, &commands), "faults-v1": faults.Bytes(), "server-v1": unpacked(t, &server),
+	} {
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			for _, problem := range schematest.Check(t, "schema/"+schema+".schema.json", []byte(line)) {
+				t.Errorf("%s:%d: %s", schema, n, problem)
+			}
+		}
+		if n < 2 {
+			t.Errorf("%s: %d lines, want a header and more", schema, n)
+		}
 	}
 }
 
@@ -78,17 +72,6 @@ func unpacked(t *testing.T, packed io.Reader) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-func validate(t *testing.T, name, schema string, text []byte) (n int) {
-	t.Helper()
-	for line := range strings.Lines(string(text)) {
-		n++
-		for _, problem := range schematest.Check(t, schema, []byte(line)) {
-			t.Errorf("%s:%d: %s", name, n, problem)
-		}
-	}
-	return n
 }
 
 // TestReaderRefusesWhatTheSchemaRefuses: a line that breaks the schema is an error of the reader

@@ -1,6 +1,6 @@
 package history
 
-import "slices"
+import "strings"
 
 // Settle changes the outcome of acquires from unknown to fail where the record shows that they are
 // certainly without effect, whatever error they returned: each request of theirs was answered
@@ -19,6 +19,8 @@ func Settle(ops []Operation, commands []Command, effects []Executed) {
 		return
 	}
 	sent := map[uint64]bool{}
+	// no command that has such a reply has granted anything
+	refusing := func(reply string) bool { return reply == "(nil)" || reply == "0" || strings.HasPrefix(reply, "-") }
 	for i := range commands {
 		c := &commands[i]
 		op := left[c.Op]
@@ -40,9 +42,4 @@ func Settle(ops []Operation, commands []Command, effects []Executed) {
 			op.Outcome = Fail
 		}
 	}
-}
-
-// refusing reports whether no command that has such a reply has granted anything.
-func refusing(reply string) bool {
-	return slices.Contains([]string{"(nil)", "0"}, reply) || len(reply) > 0 && reply[0] == '-'
 }

@@ -24,7 +24,7 @@ func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) e
 	for i := range commands {
 		_ = out.line(appendTagged(out.text, &commands[i]))
 	}
-	return out.close()
+	return out.Close()
 }
 
 // ReadCommands calls each with every command of a commands file, plain or zstd. It may retain its

@@ -10,29 +10,23 @@ import (
 // structs: json names a field, and is gives the range of its numbers. Operations have code of their
 // own, for speed.
 
-// tagsOf returns the tagged fields of a struct type.
-func (s *scanner) tagsOf(of reflect.Type) []tag {
-	known, ok := s.tags[of]
-	if ok {
-		return known
-	}
-	for i := range of.NumField() {
-		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
-			known = append(known, tag{name, of.Field(i).Tag.Get("is"), i})
-		}
-	}
-	if s.tags == nil {
-		s.tags = map[reflect.Type][]tag{}
-	}
-	s.tags[of] = known
-	return known
-}
-
 // fields returns a function that reads a named field of an object into the struct that v points to.
 // Unknown fields are skipped.
 func (s *scanner) fields(v any) func(name []byte) {
 	to := reflect.ValueOf(v).Elem()
-	tags := s.tagsOf(to.Type())
+	tags, known := s.tags[to.Type()]
+	if !known {
+		for i := range to.NumField() {
+			field := to.Type().Field(i)
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+				tags = append(tags, tag{name, field.Tag.Get("is"), i})
+			}
+		}
+		if s.tags == nil {
+			s.tags = map[reflect.Type][]tag{}
+		}
+		s.tags[to.Type()] = tags
+	}
 	var has uint64
 	return func(name []byte) {
 		i := slices.IndexFunc(tags, func(t tag) bool { return t.name == string(name) })
@@ -62,7 +56,11 @@ func (s *scanner) value(to any, is string) {
 	case *int:
 		*to = int(s.whole(is))
 	case *Does:
-		s.list(func() { *to |= doing(string(s.text())) })
+		s.list(func() {
+			if i := slices.Index(doesWords, string(s.text())); i >= 0 { // another version may write others
+				*to |= 1 << i
+			}
+		})
 	case *[]string:
 		s.list(func() { *to = append(*to, s.pool.of(s.text())) })
 	case *[]Effect:
@@ -82,7 +80,7 @@ func (s *scanner) whole(is string) int64 {
 	case "duration":
 		return s.within(0, boundedTime, "nanoseconds")
 	case "node":
-		return s.node()
+		return s.within(-1, 1<<20, "the number of a node") // -1 means none
 	case "quorum":
 		return s.within(0, 1<<20, "nodes")
 	case "permits":
@@ -90,6 +88,3 @@ func (s *scanner) whole(is string) int64 {
 	}
 	return s.integer()
 }
-
-// node reads the number of a node; -1 means none.
-func (s *scanner) node() int64 { return s.within(-1, 1<<20, "the number of a node") }

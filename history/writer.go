@@ -34,11 +34,11 @@ func (f *frames) line(text []byte) error {
 	if len(f.text) < frameSize {
 		return f.err
 	}
-	return f.flush()
+	return f.Flush()
 }
 
-// flush ends the frame and writes it.
-func (f *frames) flush() error {
+// Flush writes the buffered lines as one complete frame, with a single write.
+func (f *frames) Flush() error {
 	if f.err != nil || len(f.text) == 0 {
 		return f.err
 	}
@@ -52,8 +52,9 @@ func (f *frames) flush() error {
 	return f.err
 }
 
-func (f *frames) close() error {
-	err := f.flush()
+// Close flushes; it does not close the underlying writer.
+func (f *frames) Close() error {
+	err := f.Flush()
 	if f.zip != nil {
 		_ = f.zip.Close() // EncodeAll leaves nothing to flush
 	}
@@ -61,7 +62,7 @@ func (f *frames) close() error {
 }
 
 // Writer writes a history file. It is used by one goroutine at a time.
-type Writer struct{ out *frames }
+type Writer struct{ *frames }
 
 // NewWriter returns a Writer of plain JSON Lines; the header is written with the first frame.
 func NewWriter(w io.Writer, h Header) *Writer {
@@ -75,13 +76,7 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 }
 
 // Write adds an operation. It reaches the file at the next Flush or earlier.
-func (w *Writer) Write(op *Operation) error { return w.out.line(AppendOperation(w.out.text, op)) }
-
-// Flush writes the buffered lines as one complete frame, with a single write.
-func (w *Writer) Flush() error { return w.out.flush() }
-
-// Close flushes; it does not close the underlying writer.
-func (w *Writer) Close() error { return w.out.close() }
+func (w *Writer) Write(op *Operation) error { return w.line(AppendOperation(w.text, op)) }
 
 // WriteHistory writes a history, compressed with zstd, in the order of the returns: if the file
 // loses its end, it still shows what all clients did up to a moment, and not what some of them did

@@ -42,45 +42,31 @@ var (
 // sent and not answered, and also ErrCancelled if the context ended. It adds no sentinel to an
 // error that has one. It returns nil for nil.
 func Classify(what string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case classified(err):
-		return fmt.Errorf("%s: %w", what, err)
-	case refusedByServer(err), neverSent(err):
+	}
+	for _, s := range []error{ErrBusy, ErrNotHeld, ErrLost, ErrUnavailable, ErrCancelled, ErrUnknownOutcome, ErrUnsupported} {
+		if errors.Is(err, s) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	// After an error reply (LOADING, READONLY, WRONGTYPE, CROSSSLOT, …) the server did nothing. A
+	// script that fails halfway keeps its writes, but such errors name the script.
+	var reply redis.Error
+	refused := errors.As(err, &reply) && !errors.Is(err, redis.Nil)
+	// No connection was available, or the request was not written as a whole: a server ignores half a
+	// request.
+	var op *net.OpError
+	neverSent := errors.As(err, &op) && (op.Op == "dial" || op.Op == "write") ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
+		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
+	switch {
+	case refused, neverSent:
 		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w: %w: %w", what, ErrUnknownOutcome, ErrCancelled, err)
 	}
 	return fmt.Errorf("%s: %w: %w", what, ErrUnknownOutcome, err)
-}
-
-func classified(err error) bool {
-	for _, s := range []error{ErrBusy, ErrNotHeld, ErrLost, ErrUnavailable, ErrCancelled, ErrUnknownOutcome, ErrUnsupported} {
-		if errors.Is(err, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// refusedByServer reports whether err is an error reply (LOADING, READONLY, WRONGTYPE, CROSSSLOT,
-// …): the server did nothing. A script that fails halfway keeps its writes, but such errors name
-// the script.
-func refusedByServer(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && !errors.Is(err, redis.Nil)
-}
-
-// neverSent reports whether no connection was available or the request was not written as a whole:
-// a server ignores half a request.
-func neverSent(err error) bool {
-	var op *net.OpError
-	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "write") {
-		return true
-	}
-	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
-		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
 }
 
 // ConnectionFailed reports whether err comes from a connection: it timed out, or was closed or cut

@@ -8,11 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscriber is the part of a Redis client that a Listener uses.
-type Subscriber interface {
-	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
-}
-
 // Listener waits for the publications on one channel by which a lock's release wakes its waiters.
 //
 // A publication is a hint, not a grant. It may be lost with a connection or come before the
@@ -22,7 +17,7 @@ type Subscriber interface {
 // The receiving goroutine belongs to the Listener; Close waits for it. It sleeps by the client's
 // clock, so that a stalled client stays asleep.
 type Listener struct {
-	redis   Subscriber
+	redis   redis.UniversalClient
 	clock   Clock
 	channel string
 	retry   time.Duration
@@ -39,7 +34,7 @@ type Listener struct {
 
 // Listen begins to listen; it does not wait for the subscription. A lost connection is tried again
 // after retry. The listener ends with ctx or by Close, which must be called.
-func Listen(ctx context.Context, r Subscriber, clock Clock, channel string, retry time.Duration) *Listener {
+func Listen(ctx context.Context, r redis.UniversalClient, clock Clock, channel string, retry time.Duration) *Listener {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Listener{redis: r, clock: clock, channel: channel, retry: retry, cancel: cancel}
 	l.done.Go(func() { l.run(ctx) })
@@ -52,12 +47,21 @@ func Listen(ctx context.Context, r Subscriber, clock Clock, channel string, retr
 func (l *Listener) Sleep(ctx context.Context, limit time.Duration) error {
 	sleeping, alert := context.WithCancel(ctx)
 	defer alert()
-	limit, woken := l.beginSleep(alert, limit)
-	if woken {
+	l.mu.Lock()
+	if l.pending {
+		l.pending = false
+		l.mu.Unlock()
 		return ctx.Err()
 	}
-	_ = l.clock.Sleep(sleeping, limit) // ended by the alert, or by ctx, which the next lines check
-	l.endSleep()
+	if !l.connected {
+		limit = min(limit, l.retry)
+	}
+	l.alert = alert
+	l.mu.Unlock()
+	_ = l.clock.Sleep(sleeping, limit) // ended by the alert, or by ctx, which the last line checks
+	l.mu.Lock()
+	l.alert, l.pending = nil, false
+	l.mu.Unlock()
 	return ctx.Err()
 }
 
@@ -74,26 +78,6 @@ func (l *Listener) Close() {
 	l.done.Wait()
 }
 
-func (l *Listener) beginSleep(alert context.CancelFunc, limit time.Duration) (time.Duration, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pending {
-		l.pending = false
-		return 0, true
-	}
-	if !l.connected {
-		limit = min(limit, l.retry)
-	}
-	l.alert = alert
-	return limit, false
-}
-
-func (l *Listener) endSleep() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.alert, l.pending = nil, false
-}
-
 // wake ends the sleep under way, or the next one. connected reports whether the subscription is up.
 func (l *Listener) wake(connected bool) {
 	l.mu.Lock()
@@ -104,11 +88,22 @@ func (l *Listener) wake(connected bool) {
 	}
 }
 
+// run wakes at every message, the confirmation of the subscription first, until the connection is
+// lost or closed, and then subscribes again.
+//
+// It receives under a context that has ended, because the Redis client checks the context only when
+// it connects, and would otherwise reconnect inside Receive, under the mutex that Close needs.
 func (l *Listener) run(ctx context.Context) {
+	ended, end := context.WithCancel(context.Background())
+	end()
 	for ctx.Err() == nil {
 		p := l.redis.Subscribe(ctx)
 		if err := p.Subscribe(ctx, l.channel); err == nil && l.offer(p) {
-			receive(p, l.wake)
+			for err == nil {
+				if _, err = p.Receive(ended); err == nil {
+					l.wake(true)
+				}
+			}
 		}
 		l.offer(nil)
 		_ = p.Close() // a second close has no effect
@@ -129,20 +124,4 @@ func (l *Listener) offer(p *redis.PubSub) bool {
 	defer l.mu.Unlock()
 	l.current = p
 	return !l.closed
-}
-
-// receive wakes at every message, the confirmation of the subscription first, until the connection
-// is lost or closed.
-//
-// It reads under a context that has ended, because the Redis client checks the context only when it
-// connects, and would otherwise reconnect inside Receive, under the mutex that Close needs.
-func receive(p *redis.PubSub, wake func(connected bool)) {
-	ended, end := context.WithCancel(context.Background())
-	end()
-	for {
-		if _, err := p.Receive(ended); err != nil {
-			return
-		}
-		wake(true)
-	}
 }

@@ -27,30 +27,23 @@ var order = []string{
 }
 
 // Builtin returns the built-in scenarios in the order of the documentation.
-func Builtin() []Scenario {
-	all, _ := builtin() // a test checks that there is no error
+func Builtin() (all []Scenario) {
+	for _, name := range order {
+		s, _ := load(name) // a test checks that there is no error
+		all = append(all, s)
+	}
 	return all
 }
 
-func builtin() ([]Scenario, error) {
-	var all []Scenario
-	var errs []error
-	for _, name := range order {
-		s, err := load(name)
-		if err == nil && s.Name != name {
-			err = fmt.Errorf("builtin/%s.yaml is named %s", name, s.Name)
-		}
-		all, errs = append(all, s), append(errs, err)
-	}
-	return all, errors.Join(errs...)
-}
-
-func load(name string) (Scenario, error) {
+func load(name string) (s Scenario, err error) {
 	data, err := files.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
-		return Scenario{}, fmt.Errorf("%w %q", errUnknown, name)
+		return s, fmt.Errorf("%w %q", errUnknown, name)
 	}
-	return Parse("builtin/"+name+".yaml", data)
+	if s, err = Parse("builtin/"+name+".yaml", data); err == nil && s.Name != name {
+		err = fmt.Errorf("builtin/%s.yaml is named %s", name, s.Name)
+	}
+	return s, err
 }
 
 // Find returns a built-in scenario by its name.

@@ -16,11 +16,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/foreign"
 )
 
@@ -33,39 +31,6 @@ type decoder struct {
 	lines []string
 	at    map[string]*token.Token // position of each path, for errors found later
 	errs  []*Error
-}
-
-// decode decodes and validates a scenario, for a lock whose own topology may be known. The decoder
-// has the errors and the positions.
-func decode(file string, data []byte, own impls.Topology) (Scenario, *decoder) {
-	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
-	var s Scenario
-	tree, err := parser.ParseBytes(data, 0)
-	if e, ok := errors.AsType[yaml.Error](err); ok {
-		msg := e.GetMessage()
-		if strings.Contains(msg, "\t") {
-			msg = "YAML allows no tab as indentation: indent with spaces"
-		}
-		d.fail("", e.GetToken(), "%s", msg)
-		return s, d
-	}
-	if err != nil {
-		d.fail("", nil, "%v", err)
-		return s, d
-	}
-	bodies := slices.DeleteFunc(slices.Clone(tree.Docs), func(doc *ast.DocumentNode) bool { return doc.Body == nil })
-	if len(tree.Docs) != 1 || len(bodies) != 1 {
-		d.fail("", nil, "want one YAML document, a mapping; there are %d", len(bodies))
-		return s, d
-	}
-	d.value(bodies[0].Body, reflect.ValueOf(&s).Elem(), "")
-	d.zeroTimes(s)
-	if len(d.errs) == 0 {
-		s.validate(own, d.problem)
-		return s, d
-	}
-	d.validateRest(s, own)
-	return s, d
 }
 
 // zeroTimes reports faults that are placed at the time 0, which to the rest is no time at all.
@@ -204,54 +169,45 @@ func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// form is the syntax of a single value.
-type form struct {
-	want  string
-	nodes []ast.NodeType
-}
-
-// forms has the syntax of each type of field. To YAML, the span 0 is a number.
-var (
-	textForm = form{"text", []ast.NodeType{ast.StringType, ast.IntegerType, ast.FloatType}}
-	forms    = map[reflect.Kind]form{
-		reflect.String:  {"text", []ast.NodeType{ast.StringType, ast.LiteralType}},
-		reflect.Int:     {"a whole number", []ast.NodeType{ast.IntegerType}},
-		reflect.Int64:   {"a whole number", []ast.NodeType{ast.IntegerType}},
-		reflect.Float64: {"a number", []ast.NodeType{ast.IntegerType, ast.FloatType}},
-	}
-)
-
 // exponential matches numbers such as 1e+06, which the library reads as text although it writes
 // large numbers so.
 var exponential = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
 
 func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
-	f := forms[v.Kind()]
-	text, is := v.Addr().Interface().(encoding.TextUnmarshaler)
-	if is {
-		f = textForm
-	}
 	t := n.GetToken()
+	var want string
+	nodes := []ast.NodeType{ast.IntegerType}
+	text, isText := v.Addr().Interface().(encoding.TextUnmarshaler)
 	isExponential := v.Kind() == reflect.Float64 && t.Type == token.StringType && exponential.MatchString(t.Value)
-	if !slices.Contains(f.nodes, n.Type()) && !isExponential {
-		d.fail(path, n.GetToken(), "want %s, got %s", f.want, describe(n))
+	switch {
+	case isText: // to YAML, the span 0 is a number
+		want, nodes = "text", []ast.NodeType{ast.StringType, ast.IntegerType, ast.FloatType}
+	case v.Kind() == reflect.String:
+		want, nodes = "text", []ast.NodeType{ast.StringType, ast.LiteralType}
+	case v.Kind() == reflect.Float64:
+		want, nodes = "a number", append(nodes, ast.FloatType)
+	default:
+		want = "a whole number"
+	}
+	if !slices.Contains(nodes, n.Type()) && !isExponential {
+		d.fail(path, t, "want %s, got %s", want, describe(n))
 		return
 	}
 	var err error
-	if is {
-		err = text.UnmarshalText([]byte(n.GetToken().Value))
+	if isText {
+		err = text.UnmarshalText([]byte(t.Value))
 	} else {
 		err = yaml.NodeToValue(n, v.Addr().Interface())
 	}
 	if _, ok := errors.AsType[yaml.Error](err); ok { // it is too large
-		d.fail(path, n.GetToken(), "want %s, got %s", f.want, describe(n))
+		d.fail(path, t, "want %s, got %s", want, describe(n))
 	} else if err != nil {
-		d.fail(path, n.GetToken(), "%v", err)
+		d.fail(path, t, "%v", err)
 	}
 	// the library loses some control characters in what it writes
 	isControl := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 	if v.Kind() == reflect.String && strings.ContainsFunc(v.String(), isControl) {
-		d.fail(path, n.GetToken(), "want text without tabs and other control characters, got %s", describe(n))
+		d.fail(path, t, "want text without tabs and other control characters, got %s", describe(n))
 	}
 	if n.Type() == ast.LiteralType {
 		v.SetString(strings.TrimSpace(v.String())) // it ends in a newline

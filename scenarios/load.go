@@ -3,10 +3,17 @@ package scenarios
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/foreign"
@@ -37,15 +44,41 @@ func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 // Parse parses one scenario; errors name file. They are joined *Error.
 func Parse(file string, data []byte) (Scenario, error) { return parse(file, data, "") }
 
-func parse(file string, data []byte, own impls.Topology) (Scenario, error) {
+// parse decodes and validates a scenario, for a lock whose own topology may be known.
+func parse(file string, data []byte, own impls.Topology) (s Scenario, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with a byte order mark
 	if len(data) > maxFile {
-		return Scenario{}, &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
+		return s, &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
 	}
 	if err := tooDeep(file, data); err != nil {
-		return Scenario{}, err
+		return s, err
 	}
-	s, d := decode(file, data, own)
+	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
+	tree, err := parser.ParseBytes(data, 0)
+	if e, ok := errors.AsType[yaml.Error](err); ok {
+		msg := e.GetMessage()
+		if strings.Contains(msg, "\t") {
+			msg = "YAML allows no tab as indentation: indent with spaces"
+		}
+		d.fail("", e.GetToken(), "%s", msg)
+		return s, d.err()
+	}
+	if err != nil {
+		d.fail("", nil, "%v", err)
+		return s, d.err()
+	}
+	bodies := slices.DeleteFunc(slices.Clone(tree.Docs), func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	if len(tree.Docs) != 1 || len(bodies) != 1 {
+		d.fail("", nil, "want one YAML document, a mapping; there are %d", len(bodies))
+		return s, d.err()
+	}
+	d.value(bodies[0].Body, reflect.ValueOf(&s).Elem(), "")
+	d.zeroTimes(s)
+	if len(d.errs) == 0 {
+		s.validate(own, d.problem)
+	} else {
+		d.validateRest(s, own)
+	}
 	return s, d.err()
 }
 

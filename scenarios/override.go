@@ -62,7 +62,8 @@ func (s Scenario) with(set string) (Scenario, error) {
 	}
 	tree, err := parser.ParseBytes([]byte(value), 0)
 	if err != nil {
-		return fail(begin, "the value is not YAML: "+firstLine(err))
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fail(begin, "the value is not YAML: "+first)
 	}
 	leaf := ast.Node(ast.Null(token.New("", "", &token.Position{Line: 1, Column: 1})))
 	if len(tree.Docs) > 0 && tree.Docs[0].Body != nil {
@@ -116,9 +117,4 @@ func target(v reflect.Value, path []string) (reflect.Value, error) {
 		}
 	}
 	return v, nil
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"cmp"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -22,12 +23,12 @@ func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Persistence = cmp.Or(s.Persistence, impls.PersistNone)
 	lease := s.Lease.Fixed
 	for _, span := range []*faults.Span{&s.Length, &s.WarmUp, &s.Think, &s.Pause, &s.Keep, &s.Wait, &s.Poll, &s.DownAfter} {
-		fix(span, lease)
+		*span = faults.Span{Fixed: span.Of(lease)}
 	}
 	if s.Poll.Fixed == 0 {
 		s.Poll.Fixed = impls.DefaultPoll
 	}
-	draw := drawer{rng: rand.New(rand.NewPCG(seed, planStream)), scenario: s, taken: map[string]map[int]bool{}}
+	draw := drawer{rng: rand.New(rand.NewPCG(seed, planStream)), scenario: s, taken: map[string]bool{}}
 	resolved := make([]faults.Spec, 0, len(s.Faults))
 	for _, f := range s.Faults {
 		resolved = append(resolved, draw.fault(f, lease))
@@ -54,22 +55,11 @@ func (s Scenario) NodeCount() int {
 	return 1
 }
 
-// grants returns how many of the nodes, counted from the first, grant the lock: no replicas do, and
-// with sentinels, one does.
-func (s Scenario) grants() int {
-	if s.Topology == impls.Sentinel {
-		return 1
-	}
-	return s.Topology.Primaries(s.Nodes)
-}
-
-func fix(span *faults.Span, lease time.Duration) { *span = faults.Span{Fixed: span.Of(lease)} }
-
 // drawer makes the random choices of a plan.
 type drawer struct {
 	rng      *rand.Rand
 	scenario Scenario
-	taken    map[string]map[int]bool // targets already chosen or named, by fault
+	taken    map[string]bool // targets already chosen or named: "pause-client/client 2"
 }
 
 // fault draws one fault's choices. It always draws as many values, so that naming a client in one
@@ -78,19 +68,24 @@ func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
 	kind, _ := faults.FindKind(f.Fault)
 	if f.Client == 0 && kind.On == faults.OneClient && !f.When.OfClient() {
-		f.Client = d.choose(f.Fault+"/client", client, d.scenario.Clients)
+		f.Client = d.choose(f.Fault+"/client ", client, d.scenario.Clients)
 	}
 	if f.Node == 0 && kind.On == faults.OneNode {
-		f.Node = d.choose(f.Fault+"/node", node, d.scenario.grants())
+		// No replica grants the lock; with sentinels, one node does.
+		grants := d.scenario.Topology.Primaries(d.scenario.Nodes)
+		if d.scenario.Topology == impls.Sentinel {
+			grants = 1
+		}
+		f.Node = d.choose(f.Fault+"/node ", node, grants)
 	}
-	d.take(f.Fault+"/client", f.Client)
-	d.take(f.Fault+"/node", f.Node)
+	d.taken[f.Fault+"/client "+strconv.Itoa(f.Client)] = true
+	d.taken[f.Fault+"/node "+strconv.Itoa(f.Node)] = true
 	if f.When.Within != (faults.Span{}) {
 		f.When.After = faults.Span{Fixed: max(time.Duration(within*float64(f.When.Within.Of(lease))).Round(time.Millisecond), time.Millisecond)}
 		f.When.Within = faults.Span{}
 	}
 	for _, span := range []*faults.Span{&f.For, &f.By, &f.When.After} {
-		fix(span, lease)
+		*span = faults.Span{Fixed: span.Of(lease)}
 	}
 	return f
 }
@@ -99,7 +94,7 @@ func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 func (d *drawer) choose(what string, number uint64, n int) int {
 	var free []int
 	for i := 1; i <= n; i++ {
-		if !d.taken[what][i] {
+		if !d.taken[what+strconv.Itoa(i)] {
 			free = append(free, i)
 		}
 	}
@@ -107,11 +102,4 @@ func (d *drawer) choose(what string, number uint64, n int) int {
 		return int(number%uint64(n)) + 1
 	}
 	return free[number%uint64(len(free))]
-}
-
-func (d *drawer) take(what string, i int) {
-	if d.taken[what] == nil {
-		d.taken[what] = map[int]bool{}
-	}
-	d.taken[what][i] = true
 }

@@ -24,17 +24,7 @@ func (d *decoder) validateRest(s Scenario, own impls.Topology) {
 	if hidden("topology") {
 		s.Topology, own = "", ""
 	}
-	s.assume(hidden)
-	s.validate(own, func(path, format string, args ...any) {
-		if !hidden(path) {
-			d.problem(path, format, args...)
-		}
-	})
-}
-
-// assume replaces hidden values on which the validity of others depends by values with which the
-// others are valid.
-func (s *Scenario) assume(hidden func(path string) bool) {
+	// Values on which the validity of others depends are replaced by those with which they are valid.
 	second := faults.Span{Fixed: time.Second}
 	for path, set := range map[string]func(){
 		"clients":  func() { s.Clients = maxClients },
@@ -47,6 +37,11 @@ func (s *Scenario) assume(hidden func(path string) bool) {
 			set()
 		}
 	}
+	s.validate(own, func(path, format string, args ...any) {
+		if !hidden(path) {
+			d.problem(path, format, args...)
+		}
+	})
 }
 
 // concerns reports whether an error at one path may be the reason for one at another: one path is

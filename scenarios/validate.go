@@ -29,21 +29,23 @@ func (s Scenario) validate(own impls.Topology, bad faults.Problems) {
 	s.validateNames(bad)
 	s.validateNumbers(bad)
 	s.validateSpans(bad)
-	s.validateGates(bad)
-	for i, f := range s.Faults {
-		f.Validate(s.setting(own), func(path, format string, args ...any) {
-			bad(join(fmt.Sprintf("faults.%d", i), path), format, args...)
-		})
+	for i, text := range s.SLO { // so that a misspelt metric is found before the run
+		if _, err := results.ParseGate(text); err != nil {
+			bad(fmt.Sprintf("slo.%d", i), "%v", err)
+		}
 	}
-}
-
-// setting returns what limits the scenario's faults, for a lock whose own topology may be known.
-func (s Scenario) setting(own impls.Topology) faults.Setting {
+	if s.WarmUp != (faults.Span{}) && s.Length == (faults.Span{}) {
+		bad("warmup", "needs a duration: a run with a number of rounds measures all of them")
+	}
 	in := faults.Setting{Clients: s.Clients, Nodes: faults.MaxNodes, Lease: s.Lease.Fixed, Topology: s.Topology}
 	if s.Topology = cmp.Or(s.Topology, own); s.Topology != "" {
 		in.Nodes = s.NodeCount()
 	}
-	return in
+	for i, f := range s.Faults {
+		f.Validate(in, func(path, format string, args ...any) {
+			bad(join(fmt.Sprintf("faults.%d", i), path), format, args...)
+		})
+	}
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
@@ -113,18 +115,6 @@ func (s Scenario) validateNumbers(bad faults.Problems) {
 	}
 	if s.Ops == 0 && s.Length == (faults.Span{}) {
 		bad("ops", "ops or duration must be given")
-	}
-}
-
-// validateGates parses the limits, so that a misspelt metric is found before the run.
-func (s Scenario) validateGates(bad faults.Problems) {
-	for i, text := range s.SLO {
-		if _, err := results.ParseGate(text); err != nil {
-			bad(fmt.Sprintf("slo.%d", i), "%v", err)
-		}
-	}
-	if s.WarmUp != (faults.Span{}) && s.Length == (faults.Span{}) {
-		bad("warmup", "needs a duration: a run with a number of rounds measures all of them")
 	}
 }
 

@@ -61,8 +61,9 @@ type Client struct {
 	Relay *Relay
 
 	handles  map[string]*handle
-	intended int64 // start of the round under way
-	due      bool  // its first acquire was not called yet
+	zipf     []float64 // for the workload spread; nil until its first round
+	intended int64     // start of the round under way
+	due      bool      // its first acquire was not called yet
 }
 
 // Config has a scenario's parameters of a workload. Durations are resolved.

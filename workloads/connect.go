@@ -76,7 +76,14 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 			Key: s.Prefix + key, Nodes: nodes, OnRenew: onRenew, Shared: shared,
 		})
 	}
-	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }
+	return c, func() error {
+		var errs []error
+		for _, h := range c.handles {
+			h.unwatch()
+			errs = append(errs, h.lock.Close())
+		}
+		return errors.Join(append(errs, closeNodes(), storage.Close())...)
+	}
 }
 
 // ClientName returns the name of the client with an index: c1, c2, …

@@ -27,16 +27,6 @@ func (c *Client) handle(key string) (*handle, error) {
 	return h, nil
 }
 
-// Close closes every handle that was opened.
-func (c *Client) Close() error {
-	var errs []error
-	for _, h := range c.handles {
-		h.unwatch()
-		errs = append(errs, h.lock.Close())
-	}
-	return errors.Join(errs...)
-}
-
 // acquire acquires the lock, waits as configured, and reports whether it was granted. Only an error
 // that ends the client is returned.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
@@ -47,7 +37,7 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	op := history.Operation{Op: history.Acquire, Key: h.key, Mode: mode, Call: c.timeline()}
 	c.record.Begin(op)
 	g, err := h.ask(ctx, mode)
-	op.Return, op.Outcome = c.timeline(), acquireOutcome(err)
+	op.Return = c.timeline()
 	if err != nil {
 		h.finish(&op, err)
 		if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) { // the client ends
@@ -96,7 +86,7 @@ func (h *handle) release(ctx context.Context) error {
 	op := history.Operation{Op: history.Release, Key: h.key, Mode: g.mode, Token: g.Token, Fence: g.Fence, Call: c.timeline()}
 	c.record.Begin(op)
 	err := h.lock.Release(ctx)
-	op.Return, op.Outcome = c.timeline(), endOutcome(err)
+	op.Return = c.timeline()
 	h.finish(&op, err)
 	if errors.Is(err, impls.ErrCrashed) {
 		return err
@@ -109,7 +99,7 @@ func (h *handle) extend(ctx context.Context) error {
 	op := history.Operation{Op: history.Extend, Key: h.key, Token: h.grants[len(h.grants)-1].Token, Call: c.timeline()}
 	c.record.Begin(op)
 	g, err := h.lock.Extend(ctx)
-	op.Return, op.Outcome = c.timeline(), extendOutcome(err)
+	op.Return = c.timeline()
 	if err == nil {
 		op.ValidUntil = c.instant(g.ValidUntil)
 	}
@@ -120,14 +110,16 @@ func (h *handle) extend(ctx context.Context) error {
 // renewed records an extend that the lock did by itself.
 func (h *handle) renewed(r impls.Renewal) {
 	now := h.client.timeline()
-	op := history.Operation{Op: history.Extend, Key: h.key, Token: r.Token, Call: max(now-int64(r.Return.Sub(r.Call)), 0), Return: now, Outcome: extendOutcome(r.Err)}
+	op := history.Operation{Op: history.Extend, Key: h.key, Token: r.Token, Call: max(now-int64(r.Return.Sub(r.Call)), 0), Return: now}
 	if r.Err == nil {
 		op.ValidUntil = h.client.instant(r.ValidUntil)
 	}
 	h.finish(&op, r.Err)
 }
 
+// finish records an operation that has returned err.
 func (h *handle) finish(op *history.Operation, err error) {
+	op.Outcome = outcomeOf(op.Op, err)
 	if err != nil {
 		op.Err = err.Error()
 	}
@@ -172,24 +164,21 @@ func (h *handle) watchLoss(g impls.Grant) {
 	h.watches = append(h.watches, w)
 	w.done.Go(func() {
 		select {
-		case <-w.of:
-			h.told(w.of)
 		case <-w.stop:
+			return
+		case <-w.of:
+		}
+		now := h.client.timeline()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		recorded := map[string]bool{}
+		for _, g := range h.grants {
+			if g.Lost == w.of && !recorded[g.Token] {
+				recorded[g.Token] = true
+				h.client.record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
+			}
 		}
 	})
-}
-
-func (h *handle) told(of <-chan struct{}) {
-	now := h.client.timeline()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	recorded := map[string]bool{}
-	for _, g := range h.grants {
-		if g.Lost == of && !recorded[g.Token] {
-			recorded[g.Token] = true
-			h.client.record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
-		}
-	}
 }
 
 func (h *handle) unwatch() {
@@ -243,33 +232,21 @@ func instant(t time.Time, at int64, now time.Time) int64 {
 	return at + d
 }
 
-func acquireOutcome(err error) history.Outcome {
+// outcomeOf returns the outcome of an operation of a kind that returned err.
+func outcomeOf(op history.Op, err error) history.Outcome {
 	switch {
 	case err == nil:
 		return history.OK
+	case errors.Is(err, errStale):
+		return history.Rejected
+	case op == history.Extend && errors.Is(err, impls.ErrLost):
+		return history.LostHold
 	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, impls.ErrCrashed):
 		return history.Unknown
-	case errors.Is(err, impls.ErrBusy):
+	case op == history.Acquire && errors.Is(err, impls.ErrBusy):
 		return history.Busy
-	}
-	return history.Fail
-}
-
-func endOutcome(err error) history.Outcome {
-	switch {
-	case err == nil:
-		return history.OK
-	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, impls.ErrCrashed):
-		return history.Unknown
-	case errors.Is(err, impls.ErrNotHeld), errors.Is(err, impls.ErrLost):
+	case op != history.Acquire && (errors.Is(err, impls.ErrNotHeld) || errors.Is(err, impls.ErrLost)):
 		return history.NotHeld
 	}
 	return history.Fail
-}
-
-func extendOutcome(err error) history.Outcome {
-	if errors.Is(err, impls.ErrLost) {
-		return history.LostHold
-	}
-	return endOutcome(err)
 }

@@ -35,10 +35,26 @@ func (l OpenLoop) Starts(client int) func(n int) int64 {
 	switch {
 	case l.Rate == 0:
 		return nil
-	case l.Pace == Poisson:
-		return l.poisson(client)
-	case l.Pace == Ramp:
-		return func(n int) int64 { return instantOf(l.rampStart(float64(n*l.Clients + client))) }
+	case l.Pace == Poisson: // the starts of all clients together form a process of the whole rate
+		gap := float64(time.Second) * float64(l.Clients) / l.Rate
+		draw := rand.New(rand.NewPCG(l.Seed, paceStream+uint64(client)))
+		at, drawn := gap*draw.ExpFloat64(), 0
+		return func(n int) int64 {
+			for ; drawn < n; drawn++ {
+				at += gap * draw.ExpFloat64()
+			}
+			return instantOf(at)
+		}
+	case l.Pace == Ramp: // up to t, rate·t²/(2·Time) rounds have begun; after Time the rate is constant
+		perNano, end := l.Rate/float64(time.Second), float64(l.Time)
+		half := perNano * end / 2
+		return func(n int) int64 {
+			k := float64(n*l.Clients + client)
+			if k > half {
+				return instantOf(end + (k-half)/perNano)
+			}
+			return instantOf(math.Sqrt(2 * k * end / perNano))
+		}
 	}
 	gap := float64(time.Second) / l.Rate
 	return func(n int) int64 { return instantOf(gap * float64(n*l.Clients+client)) }
@@ -50,32 +66,8 @@ func instantOf(t float64) int64 {
 	return int64(min(t, century))
 }
 
-// poisson draws the starts of one client. Those of all clients together form a Poisson process of
-// the whole rate.
-func (l OpenLoop) poisson(client int) func(n int) int64 {
-	gap := float64(time.Second) * float64(l.Clients) / l.Rate
-	draw := rand.New(rand.NewPCG(l.Seed, paceStream+uint64(client)))
-	at, drawn := gap*draw.ExpFloat64(), 0
-	return func(n int) int64 {
-		for ; drawn < n; drawn++ {
-			at += gap * draw.ExpFloat64()
-		}
-		return instantOf(at)
-	}
-}
-
 // paceStream separates the numbers of a pace from those that clients draw from the same seed.
 const paceStream = 0x70616365
-
-// rampStart returns when the k-th round of a ramp begins, in nanoseconds. Up to t, rate·t²/(2·Time)
-// rounds have begun; after Time the rate is constant.
-func (l OpenLoop) rampStart(k float64) float64 {
-	perNano, end := l.Rate/float64(time.Second), float64(l.Time)
-	if half := perNano * end / 2; k > half {
-		return end + (k-half)/perNano
-	}
-	return math.Sqrt(2 * k * end / perNano)
-}
 
 // Offered returns the mean planned rate between two instants, given in nanoseconds from the run's
 // base.

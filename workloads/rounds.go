@@ -13,10 +13,9 @@ import (
 // Workload is what the clients of a run do. It has no state: all clients share one value.
 type Workload struct {
 	name, about string
-	prepare     func(ctx context.Context, s Store) error               // nil: the store needs none
-	guarded     func(cfg Config) map[string]int64                      // nil: it writes nothing
-	round       func(ctx context.Context, c *Client, n int) error      // round n, from 0
-	rounds      func(c *Client) func(ctx context.Context, n int) error // replaces round for a workload with state
+	prepare     func(ctx context.Context, s Store) error          // nil: the store needs none
+	guarded     func(cfg Config) map[string]int64                 // nil: it writes nothing
+	round       func(ctx context.Context, c *Client, n int) error // round n, from 0
 }
 
 // Name returns its name in scenarios.
@@ -42,19 +41,27 @@ func (w *Workload) Guarded(cfg Config) map[string]int64 {
 	return w.guarded(cfg)
 }
 
+// longPause is the least pause between rounds that Stop cuts short.
+const longPause = time.Second
+
 // Run drives one client until its rounds are done, c.Stop is closed or ctx ends. It returns
 // impls.ErrCrashed if the client crashed.
 func (w *Workload) Run(ctx context.Context, c *Client) error {
-	if w.rounds != nil {
-		return c.rounds(ctx, w.rounds(c))
+	idle := ctx                                                          // of waits between rounds, which c.Stop ends, too
+	if c.Stop != nil && (c.Pace != nil || c.config.Pause >= longPause) { // others end soon enough by themselves
+		var stop context.CancelFunc
+		idle, stop = context.WithCancel(ctx)
+		var watch sync.WaitGroup
+		watch.Go(func() {
+			select {
+			case <-c.Stop:
+				stop()
+			case <-idle.Done():
+			}
+		})
+		defer watch.Wait()
+		defer stop()
 	}
-	return c.rounds(ctx, func(ctx context.Context, n int) error { return w.round(ctx, c, n) })
-}
-
-// rounds runs a client's rounds, each at its intended start, with a pause between them.
-func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n int) error) error {
-	idle, end := c.untilStopped(ctx)
-	defer end()
 	for n := 0; c.config.Ops == 0 || n < c.config.Ops; n++ {
 		// a late client starts at once; its latencies still count from the intended start
 		if c.Pace != nil {
@@ -71,7 +78,7 @@ func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n i
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := round(ctx, n); err != nil {
+		if err := w.round(ctx, c, n); err != nil {
 			return ended(err)
 		}
 		if err := c.clock.Sleep(idle, c.config.Pause); err != nil {
@@ -87,30 +94,6 @@ func ended(err error) error {
 		return nil
 	}
 	return err
-}
-
-// longPause is the least pause between rounds that Stop cuts short.
-const longPause = time.Second
-
-// untilStopped returns the context of waits between rounds, which c.Stop ends, too. end must be
-// called.
-func (c *Client) untilStopped(ctx context.Context) (idle context.Context, end func()) {
-	if c.Stop == nil || c.Pace == nil && c.config.Pause < longPause { // it ends soon enough by itself
-		return ctx, func() {}
-	}
-	idle, cancel := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-c.Stop:
-			cancel()
-		case <-idle.Done():
-		}
-	})
-	return idle, func() {
-		cancel()
-		watch.Wait()
-	}
 }
 
 // guarded is a round that updates a stored value under the lock: acquire, read, think, write back,
@@ -193,10 +176,7 @@ func (h *handle) write(ctx context.Context, read Stored, wrote int64) (err error
 		Versioned: true, ReadVersion: read.Version, Fence: h.fence(), Call: c.timeline()}
 	c.record.Begin(op)
 	op.Version, err = c.store.Write(ctx, h.key, wrote, op.Fence)
-	op.Return, op.Outcome = c.timeline(), endOutcome(err)
-	if errors.Is(err, errStale) {
-		op.Outcome = history.Rejected
-	}
+	op.Return = c.timeline()
 	h.finish(&op, err)
 	return survivable(err)
 }

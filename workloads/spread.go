@@ -14,11 +14,11 @@ var spread = &Workload{
 	name:    "spread",
 	about:   "counters under many keys, chosen by a zipf distribution with exponent 0.99",
 	guarded: func(cfg Config) map[string]int64 { return zeros(spreadFormat, cfg.Keys) },
-	rounds: func(c *Client) func(ctx context.Context, n int) error {
-		z := newZipf(max(c.config.Keys, 1), zipfExponent)
-		return func(ctx context.Context, n int) error {
-			return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.rand)), think: c.think(), update: increment})
+	round: func(ctx context.Context, c *Client, n int) error {
+		if c.zipf == nil {
+			c.zipf = newZipf(max(c.config.Keys, 1), zipfExponent)
 		}
+		return c.guardedRound(ctx, guarded{key: spreadKey(drawZipf(c.zipf, c.rand)), think: c.think(), update: increment})
 	},
 }
 
@@ -26,22 +26,21 @@ const spreadFormat = "key-%d"
 
 func spreadKey(k int) string { return fmt.Sprintf(spreadFormat, k) }
 
-// zipf draws ranks 0..n-1 with probability proportional to 1/(rank+1)^s. math/rand/v2's Zipf
-// requires s > 1.
-type zipf struct{ cumulative []float64 }
-
-func newZipf(n int, s float64) zipf {
-	c := make([]float64, n)
+// newZipf returns the weights 1/(rank+1)^s of the ranks 0 to n-1, each with those before it.
+func newZipf(n int, s float64) []float64 {
+	cumulative := make([]float64, n)
 	sum := 0.0
-	for i := range c {
+	for i := range cumulative {
 		sum += 1 / math.Pow(float64(i+1), s)
-		c[i] = sum
+		cumulative[i] = sum
 	}
-	return zipf{c}
+	return cumulative
 }
 
-func (z zipf) draw(r *rand.Rand) int {
-	u := r.Float64() * z.cumulative[len(z.cumulative)-1]
-	last := len(z.cumulative) - 1
-	return sort.Search(last, func(i int) bool { return z.cumulative[i] > u })
+// drawZipf draws a rank with a probability proportional to its weight. math/rand/v2's Zipf requires
+// s > 1.
+func drawZipf(cumulative []float64, r *rand.Rand) int {
+	last := len(cumulative) - 1
+	u := r.Float64() * cumulative[last]
+	return sort.Search(last, func(i int) bool { return cumulative[i] > u })
 }

@@ -76,34 +76,31 @@ func (s redisStore) Read(ctx context.Context, key string, fence uint64) (Stored,
 	} else {
 		fields, err = storeRead.Run(ctx, s.Client, []string{s.Prefix + key}, fence).Slice()
 	}
+	if err == nil && len(fields) != 2 {
+		err = fmt.Errorf("want a value and a version, found %d fields", len(fields))
+	}
 	var stored Stored
 	if err == nil {
-		stored, err = parseStored(fields)
+		if text, ok := fields[0].(string); ok { // nil counts as 0
+			stored.Value, err = strconv.ParseInt(text, 10, 64)
+		}
+		if text, ok := fields[1].(string); ok && err == nil {
+			stored.Version, err = strconv.ParseUint(text, 10, 64)
+		}
 	}
 	return stored, impls.Classify("read store "+key, err)
 }
 
-// parseStored reads the two fields of a reply; nil counts as 0.
-func parseStored(fields []any) (out Stored, err error) {
-	if len(fields) != 2 {
-		return out, fmt.Errorf("want a value and a version, found %d fields", len(fields))
-	}
-	if text, ok := fields[0].(string); ok {
-		if out.Value, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return out, err
-		}
-	}
-	if text, ok := fields[1].(string); ok {
-		out.Version, err = strconv.ParseUint(text, 10, 64)
-	}
-	return out, err
-}
-
 // Write runs the script that compares the fence.
 func (s redisStore) Write(ctx context.Context, key string, value int64, fence uint64) (uint64, error) {
-	if s.Loose && fence > 0 {
-		if err := s.compare(ctx, key, fence); err != nil {
-			return 0, err
+	stale := func() error { return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale) }
+	if s.Loose && fence > 0 { // it compares in a command of its own
+		seen, err := s.Client.HGet(ctx, s.Prefix+key, fenceField).Uint64()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return 0, impls.Classify("read the fence of store "+key, err)
+		}
+		if seen > fence {
+			return 0, stale()
 		}
 		fence = 0
 	}
@@ -112,24 +109,7 @@ func (s redisStore) Write(ctx context.Context, key string, value int64, fence ui
 		return 0, impls.Classify("write store "+key, err)
 	}
 	if version == 0 {
-		return 0, stale(key, fence)
+		return 0, stale()
 	}
 	return version, nil
-}
-
-func stale(key string, fence uint64) error {
-	return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
-}
-
-// compare compares the fence in a command of its own.
-func (s redisStore) compare(ctx context.Context, key string, fence uint64) error {
-	seen, err := s.Client.HGet(ctx, s.Prefix+key, fenceField).Uint64()
-	switch {
-	case errors.Is(err, redis.Nil):
-	case err != nil:
-		return impls.Classify("read the fence of store "+key, err)
-	case seen > fence:
-		return stale(key, fence)
-	}
-	return nil
 }

@@ -81,16 +81,15 @@ func (l *valkeyLock) Unlock(context.Context) error {
 	if l.end == nil {
 		return errors.New("not held")
 	}
+	var err error
 	select {
 	case <-l.lost:
-		l.end()
-		l.end = nil
-		return errors.New("lost")
+		err = errors.New("lost")
 	default:
 	}
 	l.end()
 	l.end = nil
-	return nil
+	return err
 }
 
 func (l *valkeyLock) Close() error {

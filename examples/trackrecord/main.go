@@ -116,7 +116,7 @@ func main() {
 }
 
 // renew measures the libraries whose names contain one of the words, or all, and replaces their
-// rows. It stores each row as soon as it is measured.
+// rows, in the order of the libraries. It stores each row as soon as it is measured.
 func (t tool) renew(record string, words []string) error {
 	rows, err := readRows(record)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -133,8 +133,16 @@ func (t tool) renew(record string, words []string) error {
 			failed = append(failed, fmt.Errorf("%s: %w", l.name, err))
 			continue
 		}
-		rows = replaced(rows, r)
-		if err := writeRows(record, rows); err != nil {
+		rows = append(slices.DeleteFunc(rows, func(o row) bool { return o.Library == r.Library }), r)
+		place := func(r row) int {
+			return slices.IndexFunc(shipped(), func(l library) bool { return l.name == r.Library })
+		}
+		slices.SortFunc(rows, func(a, b row) int { return place(a) - place(b) })
+		text, err := json.MarshalIndent(rows, "", " ")
+		if err == nil {
+			err = os.WriteFile(record, append(text, '\n'), 0o644)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -130,21 +130,3 @@ func readRows(file string) (rows []row, err error) {
 	}
 	return rows, nil
 }
-
-func writeRows(file string, rows []row) error {
-	text, err := json.MarshalIndent(rows, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
-}
-
-// replaced returns the rows with one replaced or added, in the order of the libraries.
-func replaced(rows []row, r row) []row {
-	rows = append(slices.DeleteFunc(slices.Clone(rows), func(o row) bool { return o.Library == r.Library }), r)
-	place := func(r row) int {
-		return slices.IndexFunc(shipped(), func(l library) bool { return l.name == r.Library })
-	}
-	slices.SortFunc(rows, func(a, b row) int { return place(a) - place(b) })
-	return rows
-}

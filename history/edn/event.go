@@ -44,9 +44,8 @@ func readEvent(v any, at position) (e event, ok bool, err error) {
 		return e, false, fmt.Errorf("expected :process to be a number, found %s", describe(field("process")))
 	}
 	e.process = fmt.Sprintf("p%d", process)
-	switch typ := words(field("type")); typ {
+	switch e.typ = words(field("type")); e.typ {
 	case "invoke", "ok", "fail", "info":
-		e.typ = typ
 	default:
 		return e, false, fmt.Errorf("expected :type to be :invoke, :ok, :fail or :info, found %s", describe(field("type")))
 	}
@@ -63,13 +62,8 @@ func readEvent(v any, at position) (e event, ok bool, err error) {
 			return e, false, fmt.Errorf("expected :time in whole nanoseconds, found %s", describe(t))
 		}
 	}
-	e.readValue(field("value"))
 	e.err = words(field("error"))
-	return e, true, nil
-}
-
-// readValue reads the key and the fence, if the value has them.
-func (e *event) readValue(v any) {
+	v = field("value")                 // may have the key and the fence
 	if tagged, is := v.(lib.Tag); is { // #jepsen.independent.Tuple[key value]
 		v = tagged.Value
 	}
@@ -82,6 +76,7 @@ func (e *event) readValue(v any) {
 	if n, is := integer(v); is && n > 0 && e.op == history.Acquire && e.typ == "ok" {
 		e.fence = uint64(n)
 	}
+	return e, true, nil
 }
 
 // integer returns a whole number of at most 64 bits; the library reads 8N as a big.Int.

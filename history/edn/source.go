@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,9 +12,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/foreign"
 )
-
-// lockKey is the key of operations that name none.
-const lockKey = "lock"
 
 // Source returns the operations of a Jepsen history in the order of their completion. It is used by
 // one goroutine at a time.
@@ -50,7 +48,13 @@ func (s *Source) Next(op *history.Operation) error {
 	for s.err == nil {
 		form, at, err := s.forms.next()
 		if errors.Is(err, io.EOF) {
-			s.rest, s.err = s.unfinished(), io.EOF
+			s.err = io.EOF
+			open := slices.SortedFunc(maps.Values(s.pending), func(a, b event) int {
+				return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.process, b.process))
+			})
+			for i := range open {
+				s.rest = append(s.rest, s.operation(&open[i], &event{typ: "info", time: s.last, key: open[i].key}))
+			}
 			break
 		}
 		if err != nil {
@@ -78,84 +82,56 @@ func (s *Source) take(form any, at position, op *history.Operation) (done bool, 
 	if !ok {
 		return false, nil
 	}
-	if err := s.setTime(&e); err != nil {
-		return false, err
+	if s.events == 0 {
+		s.timed = e.timed
 	}
+	switch {
+	case s.timed != e.timed:
+		return false, s.forms.fail(at, "expected :time in all operations or in none")
+	case e.time < 0:
+		return false, s.forms.fail(at, "expected :time from the start of the test, found %d", e.time)
+	case !e.timed: // then each event takes a microsecond
+		e.time = s.events * int64(time.Microsecond)
+	}
+	s.events++
+	s.last = max(s.last, e.time)
 	begun, open := s.pending[e.process]
 	if e.typ == "invoke" {
 		if open {
-			return false, s.forms.fail(e.pos, "process %s invokes again before its invocation at line %d has completed", e.process[1:], begun.pos.line)
+			return false, s.forms.fail(at, "process %s invokes again before its invocation at line %d has completed", e.process[1:], begun.pos.line)
 		}
 		s.pending[e.process] = e
 		return false, nil
 	}
 	if !open || begun.op != e.op {
-		return false, s.forms.fail(e.pos, "process %s completes a %s that it did not invoke", e.process[1:], e.op)
+		return false, s.forms.fail(at, "process %s completes a %s that it did not invoke", e.process[1:], e.op)
 	}
 	if e.time < begun.time {
-		return false, s.forms.fail(e.pos, ":time %d of process %s is before its invocation at %d", e.time, e.process[1:], begun.time)
+		return false, s.forms.fail(at, ":time %d of process %s is before its invocation at %d", e.time, e.process[1:], begun.time)
 	}
 	delete(s.pending, e.process)
 	*op = s.operation(&begun, &e)
 	return true, nil
 }
 
-// setTime validates an event's time. In a history without times, it sets one microsecond per event.
-func (s *Source) setTime(e *event) error {
-	if s.events == 0 {
-		s.timed = e.timed
-	}
-	if s.timed != e.timed {
-		return s.forms.fail(e.pos, "expected :time in all operations or in none")
-	}
-	if e.timed && e.time < 0 {
-		return s.forms.fail(e.pos, "expected :time from the start of the test, found %d", e.time)
-	}
-	if !e.timed {
-		e.time = s.events * int64(time.Microsecond)
-	}
-	s.events++
-	s.last = max(s.last, e.time)
-	return nil
-}
-
 // operation joins an invocation and its completion.
 func (s *Source) operation(begun, end *event) history.Operation {
 	s.ops++
 	op := history.Operation{
-		ID: s.ops, Client: begun.process, Op: begun.op, Key: cmp.Or(end.key, begun.key, lockKey),
+		ID: s.ops, Client: begun.process, Op: begun.op, Key: cmp.Or(end.key, begun.key, "lock"),
 		Call: begun.time, Return: end.time, Fence: end.fence, Err: end.err,
 	}
 	switch end.typ {
 	case "ok":
 		op.Outcome = history.OK
 	case "fail":
-		op.Outcome = failed(end)
+		op.Outcome = history.Fail
+		text := strings.ToLower(strings.ReplaceAll(end.err, "-", " "))
+		if op.Op == history.Release && (strings.Contains(text, "not held") || strings.Contains(text, "not lock owner") || strings.Contains(text, "not owner")) {
+			op.Outcome = history.NotHeld
+		}
 	default:
 		op.Outcome = history.Unknown
 	}
 	return op
-}
-
-// failed returns the outcome of a :fail.
-func failed(e *event) history.Outcome {
-	text := strings.ToLower(strings.ReplaceAll(e.err, "-", " "))
-	if e.op == history.Release && (strings.Contains(text, "not held") || strings.Contains(text, "not lock owner") || strings.Contains(text, "not owner")) {
-		return history.NotHeld
-	}
-	return history.Fail
-}
-
-// unfinished returns the operations that never completed, ordered by invocation.
-func (s *Source) unfinished() []history.Operation {
-	var open []event
-	for _, e := range s.pending {
-		open = append(open, e)
-	}
-	slices.SortFunc(open, func(a, b event) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.process, b.process)) })
-	var out []history.Operation
-	for i := range open {
-		out = append(out, s.operation(&open[i], &event{typ: "info", time: s.last, key: open[i].key}))
-	}
-	return out
 }

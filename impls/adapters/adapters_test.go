@@ -26,11 +26,6 @@ const lease = 400 * time.Millisecond
 // join opens a handle for a new client, on the variant's own key.
 func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) redistest.Party {
 	t.Helper()
-	return joinFor(t, s, v, owner, lease)
-}
-
-func joinFor(t *testing.T, s *redistest.Server, v impls.Variant, owner string, lease time.Duration) redistest.Party {
-	t.Helper()
 	c := s.Client(t)
 	env := c.Env(t, owner, lease)
 	env.Key += ":" + v.Name
@@ -109,21 +104,6 @@ func TestRueidislockReportsTheLoss(t *testing.T) {
 			t.Errorf("%s: the loss was not reported within two leases", v.Name)
 		}
 		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), impls.ErrLost)
-	})
-}
-
-func TestKeysStayUnderTheLocksKey(t *testing.T) {
-	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a := joinFor(t, s, v, "a", 25*lease) // redsync waits for a node for a twentieth of it
-			a.Hold(t)
-			for _, k := range a.Redis.Keys(t.Context(), "*").Val() {
-				if !strings.HasPrefix(k, a.In.Key) {
-					t.Errorf("%s: key %q is not under %q", v.Name, k, a.In.Key)
-				}
-			}
-			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-		}
 	})
 }
 

@@ -22,21 +22,20 @@ type redislockLock struct {
 var _ impls.Lock = (*redislockLock)(nil)
 
 // openRedislock keeps the library's default, which is not to wait.
-func openRedislock(env impls.Env) (impls.Lock, error) { return newRedislock(env, nil) }
+func openRedislock(env impls.Env) (impls.Lock, error) {
+	return &redislockLock{env: env, client: redislock.New(env.Redis())}, nil
+}
 
 // openRedislockNormalised tries at the poll interval until its context ends or the tries are used
 // up. Without a deadline the library gives up after one lease.
 func openRedislockNormalised(env impls.Env) (impls.Lock, error) {
-	return newRedislock(env, func() redislock.RetryStrategy {
+	wait := func() redislock.RetryStrategy {
 		every := redislock.LinearBackoff(env.PollInterval())
 		if env.MaxTries == 0 {
 			return every
 		}
 		return redislock.LimitRetry(every, env.MaxTries-1)
-	})
-}
-
-func newRedislock(env impls.Env, wait func() redislock.RetryStrategy) (impls.Lock, error) {
+	}
 	return &redislockLock{env: env, client: redislock.New(env.Redis()), wait: wait}, nil
 }
 

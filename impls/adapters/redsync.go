@@ -29,7 +29,12 @@ var _ impls.Lock = (*redsyncLock)(nil)
 // randomness.
 func openRedsync(env impls.Env) (impls.Lock, error) {
 	return newRedsync(env, redsync.WithRetryDelayFunc(func(int) time.Duration {
-		return 50*time.Millisecond + time.Duration(share(env)*float64(200*time.Millisecond))
+		share := 0.5
+		var b [4]byte
+		if _, err := env.Rand.Read(b[:]); err == nil {
+			share = float64(binary.LittleEndian.Uint32(b[:])) / (1 << 32)
+		}
+		return 50*time.Millisecond + time.Duration(share*float64(200*time.Millisecond))
 	}))
 }
 
@@ -50,15 +55,6 @@ func newRedsync(env impls.Env, options ...redsync.Option) (impls.Lock, error) {
 	options = append(options, redsync.WithExpiry(env.Lease),
 		redsync.WithGenValueFunc(func() (string, error) { return impls.NewToken(env.Rand) }))
 	return &redsyncLock{env: env, mutex: redsync.New(pools...).NewMutex(env.Key, options...)}, nil
-}
-
-// share draws a number from [0, 1).
-func share(env impls.Env) float64 {
-	var b [4]byte
-	if _, err := env.Rand.Read(b[:]); err != nil {
-		return 0.5
-	}
-	return float64(binary.LittleEndian.Uint32(b[:])) / (1 << 32)
 }
 
 // Try is the library's TryLock.

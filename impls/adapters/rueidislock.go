@@ -40,39 +40,15 @@ var _ impls.Lock = (*rueidisLock)(nil)
 // rueidisName is the name of the lock under the prefix, which is the lock's key.
 const rueidisName = "lock"
 
-// openRueidislock keeps the library's defaults: three keys, of which two must be held, renewed at
-// half the lease.
-func openRueidislock(env impls.Env) (impls.Lock, error) { return newRueidislock(env, 0) }
-
-// openRueidislockNormalised uses one key, as all other locks do.
-func openRueidislockNormalised(env impls.Env) (impls.Lock, error) { return newRueidislock(env, 1) }
-
-func newRueidislock(env impls.Env, majority int32) (impls.Lock, error) {
-	return &rueidisLock{env: env, majority: majority}, nil
-}
-
-// connect makes the locker. If the server has no client-side caching, the library must poll.
-func (l *rueidisLock) connect() error {
-	if l.locker != nil {
-		return nil
-	}
-	locker, err := rueidislock.NewLocker(l.option(false))
-	if errors.Is(err, rueidis.ErrNoCache) {
-		locker, err = rueidislock.NewLocker(l.option(true))
-	}
-	l.locker = locker
-	if err != nil {
-		return named("connect to "+l.env.Addrs[0], impls.ErrUnavailable, err) // no lock has been asked for yet
-	}
-	return nil
+// openRueidislock keeps the library's defaults for a majority of 0: three keys, of which two must be
+// held, renewed at half the lease.
+func openRueidislock(majority int32) func(env impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) { return &rueidisLock{env: env, majority: majority}, nil }
 }
 
 func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 	addrs, single := l.env.Addrs[:1], true
-	if l.env.OnCluster() {
-		addrs, single = l.env.Addrs, false
-	}
-	if l.env.Master != "" {
+	if l.env.OnCluster() || l.env.Master != "" {
 		addrs, single = l.env.Addrs, false
 	}
 	return rueidislock.LockerOption{
@@ -132,8 +108,15 @@ func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
 	if l.held != nil && l.held.ctx.Err() == nil {
 		return impls.Grant{}, named(what, impls.ErrBusy, errors.New("held by this handle"))
 	}
-	if err := l.connect(); err != nil {
-		return impls.Grant{}, err
+	if l.locker == nil {
+		locker, err := rueidislock.NewLocker(l.option(false))
+		if errors.Is(err, rueidis.ErrNoCache) { // the server has no client-side caching: the library must poll
+			locker, err = rueidislock.NewLocker(l.option(true))
+		}
+		if err != nil { // no lock has been asked for yet
+			return impls.Grant{}, named("connect to "+l.env.Addrs[0], impls.ErrUnavailable, err)
+		}
+		l.locker = locker
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, end)
@@ -146,19 +129,15 @@ func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
 		}
 		return impls.Grant{}, rueidisRefusal(ctx, what, err)
 	}
-	l.held = newRueidisHold(held, func() { release(); end() })
-	return impls.Grant{ValidUntil: impls.UntilLost, Lost: l.held.lost}, nil
-}
-
-// newRueidisHold watches the library's context, which ends with a release as well as with a loss.
-func newRueidisHold(ctx context.Context, end context.CancelFunc) *rueidisHold {
-	h := &rueidisHold{ctx: ctx, end: end, lost: make(chan struct{})}
-	context.AfterFunc(ctx, func() {
+	// The library's context ends with a release as well as with a loss.
+	h := &rueidisHold{ctx: held, end: func() { release(); end() }, lost: make(chan struct{})}
+	context.AfterFunc(held, func() {
 		if !h.releasing.Load() {
 			close(h.lost)
 		}
 	})
-	return h
+	l.held = h
+	return impls.Grant{ValidUntil: impls.UntilLost, Lost: l.held.lost}, nil
 }
 
 // rueidisRefusal classifies the error of an acquire. The library undoes the writes of a failed

@@ -17,8 +17,12 @@ func Variants() []impls.Variant {
 	waiting := as(bsm, "redislock-normalised", same, openRedislockNormalised)
 	waiting.Expect = expect.Leased()
 	rueidis := rueidislockVariant()
-	oneKey := as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislockNormalised)
-	oneKey.Expect = expectRueidislockOnOneKey()
+	oneKey := as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislock(1))
+	// With one key a waiter may sleep on anywhere. A goroutine that ends a failed try looks at the count
+	// of failures, to which the try is about to be added; where it is the quicker of the two, it takes
+	// the waiter's gate for one that is done with and deletes it, and no invalidation finds the waiter
+	// any more. In the simulator the library polls.
+	oneKey.Expect = expectRueidislock().LuckOnServers([]string{"progress/lost-wakeup"})
 	quorum := as(sync, "redsync-quorum", " On N independent masters, retrying at the poll interval of all other locks.", openRedsyncNormalised)
 	quorum.Topology, quorum.Expect = impls.Independent, expectRedsyncQuorum()
 	return []impls.Variant{
@@ -79,7 +83,7 @@ func rueidislockVariant() impls.Variant {
 			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
 				Holds: false, Command: impls.Command(name, "pause-holder")},
 		},
-		Expect: expectRueidislock(), New: impls.Leased(openRueidislock),
+		Expect: expectRueidislock(), New: impls.Leased(openRueidislock(0)),
 	}
 }
 
@@ -187,14 +191,6 @@ func expectRueidislock() expect.Table {
 		Luck(late, "pause-holder", "pause-before-release", "pause-server", "blackhole-client", "clock-jump", "kill-server",
 			"restart-delayed", "failover").
 		LuckOnServers(asleep, "slow-network", "restart-delayed")
-}
-
-// expectRueidislockOnOneKey: with one key a waiter may sleep on anywhere. A goroutine that ends a
-// failed try looks at the count of failures, to which the try is about to be added; where it is the
-// quicker of the two, it takes the waiter's gate for one that is done with and deletes it, and no
-// invalidation finds the waiter any more. In the simulator the library polls.
-func expectRueidislockOnOneKey() expect.Table {
-	return expectRueidislock().LuckOnServers([]string{"progress/lost-wakeup"})
 }
 
 // ScriptNames maps the digest of every script that the libraries send to a name that says what it

@@ -9,20 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// blocker waits on the list to which a release pushes the fence of its grant.
-type blocker struct {
-	lock *lock
-	list string
-}
-
-// wait blocks on the server for at most limit. After an error of the connection it sleeps for the
-// poll interval and lets the caller try again.
-func (b *blocker) wait(ctx context.Context, limit time.Duration) (uint64, error) {
-	client, err := b.lock.blocked.client(ctx, b.lock)
+// block waits on the request's list, to which a release pushes the fence of its grant, for at most
+// limit, and returns the fence. After an error of the connection it sleeps for the poll interval and
+// lets the caller try again.
+func (l *lock) block(ctx context.Context, list string, limit time.Duration) (uint64, error) {
+	err := l.connect(ctx)
 	if err == nil {
 		var popped []string
-		popped, err = b.lock.blocked.pop(ctx, client, limit, b.list)
-		if err == nil {
+		if popped, err = l.pop(ctx, limit, list); err == nil {
 			fence, _ := strconv.ParseUint(popped[1], 10, 64) // a release pushes nothing else
 			return fence, ctx.Err()
 		}
@@ -30,47 +24,41 @@ func (b *blocker) wait(ctx context.Context, limit time.Duration) (uint64, error)
 	if ctx.Err() != nil || errors.Is(err, redis.Nil) {
 		return 0, ctx.Err()
 	}
-	return 0, b.lock.env.Clock.Sleep(ctx, b.lock.env.PollInterval())
+	return 0, l.env.Clock.Sleep(ctx, l.env.PollInterval())
 }
 
-func (b *blocker) close() {}
-
-// connection is a handle's own connection for waiting: a blocked request can be cancelled only by
-// closing its connection.
-type connection struct{ redis *redis.Client }
-
-// client connects on first use, to the first node or to the one with the lock's slot.
-func (c *connection) client(ctx context.Context, l *lock) (*redis.Client, error) {
-	if c.redis != nil {
-		return c.redis, nil
+// connect makes the connection for waiting, to the first node or to the one with the lock's slot.
+func (l *lock) connect(ctx context.Context) error {
+	if l.blocked != nil {
+		return nil
 	}
 	base, ok := l.env.Redis().(*redis.Client)
 	if cluster, is := l.env.Redis().(*redis.ClusterClient); is {
 		master, err := cluster.MasterForKey(ctx, l.env.Key)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		base, ok = master, true
 	}
 	if !ok {
-		return nil, errors.New("a Redis client whose connections are not known")
+		return errors.New("a Redis client whose connections are not known")
 	}
 	options := *base.Options()
 	options.PoolSize, options.MinIdleConns, options.MaxRetries = 1, 0, -1
 	if options.ReadTimeout > 0 {
 		options.ReadTimeout += l.patience(-1) // the longest block
 	}
-	c.redis = redis.NewClient(&options)
-	return c.redis, nil
+	l.blocked = redis.NewClient(&options)
+	return nil
 }
 
 // pop waits for an element of the list. It closes a connection that failed or was cancelled, and
 // sends nothing if ctx has ended already: the request would race with the closing.
-func (c *connection) pop(ctx context.Context, client *redis.Client, limit time.Duration, list string) ([]string, error) {
+func (l *lock) pop(ctx context.Context, limit time.Duration, list string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	closed := make(chan struct{})
+	client, closed := l.blocked, make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)
 		_ = client.Close()
@@ -80,17 +68,18 @@ func (c *connection) pop(ctx context.Context, client *redis.Client, limit time.D
 		<-closed
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
-		_ = c.close()
+		_ = l.Close()
 	}
 	return popped, err
 }
 
-func (c *connection) close() error {
-	if c.redis == nil {
+// Close closes the connection for waiting, if any.
+func (l *lock) Close() error {
+	if l.blocked == nil {
 		return nil
 	}
-	client := c.redis
-	c.redis = nil
+	client := l.blocked
+	l.blocked = nil
 	if err := client.Close(); !errors.Is(err, redis.ErrClosed) {
 		return err
 	}

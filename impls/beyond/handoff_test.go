@@ -23,21 +23,21 @@ func TestAReleaseHandsOver(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
 		a.Asks(t, "holder", write, nil)
-		got := b.waits(t, t.Context(), write)
+		got := b.Waits(t.Context(), write)
 		synctest.Wait()
 		sent := b.Record()
 		released := time.Now()
 		a.Leaves(t, "holder", nil)
 		o := <-got
-		redistest.WantErr(t, "waiter", o.err, nil)
+		redistest.WantErr(t, "waiter", o.Err, nil)
 		c.Asks(t, "it is the waiter's", write, impls.ErrBusy)
-		if o.at != released {
-			t.Errorf("the hand-over took %v of virtual time, want none", o.at.Sub(released))
+		if o.At != released {
+			t.Errorf("the hand-over took %v of virtual time, want none", o.At.Sub(released))
 		}
 		if lines := sent.Take(); len(lines) != 0 {
 			t.Errorf("the waiter sent %q, want nothing", lines)
 		}
-		if o.grant.Fence == 0 {
+		if o.Grant.Fence == 0 {
 			t.Error("the grant has no fence")
 		}
 		b.Leaves(t, "waiter", nil)
@@ -56,12 +56,12 @@ func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 		a, b := join(t, s, "handoff", "a"), join(t, s, "handoff", "b")
 		a.Asks(t, "holder", write, nil)
 		asked := time.Now()
-		got := b.waits(t, t.Context(), write)
+		got := b.Waits(t.Context(), write)
 		time.Sleep(lease / 4)
 		a.Leaves(t, "holder", nil)
 		o := <-got
-		if o.grant.ValidUntil.After(asked.Add(lease)) || o.grant.ValidUntil.Before(asked.Add(lease*9/10)) {
-			t.Errorf("valid for %v from the asking, want about %v", o.grant.ValidUntil.Sub(asked), lease)
+		if o.Grant.ValidUntil.After(asked.Add(lease)) || o.Grant.ValidUntil.Before(asked.Add(lease*9/10)) {
+			t.Errorf("valid for %v from the asking, want about %v", o.Grant.ValidUntil.Sub(asked), lease)
 		}
 		b.Leaves(t, "waiter", nil)
 	})
@@ -69,12 +69,12 @@ func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 
 // held lets one client hold, and another wait for the lock until it is cancelled; the third has not
 // asked yet.
-func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan outcome, cancel func()) {
+func held(t *testing.T, s *redistest.Server) (holder, third redistest.Party, waiter <-chan redistest.Outcome, cancel func()) {
 	t.Helper()
 	a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
 	a.Asks(t, "holder", write, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	got := b.waits(t, ctx, write)
+	got := b.Waits(ctx, write)
 	synctest.Wait()
 	return a, c, got, cancel
 }
@@ -84,17 +84,17 @@ func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan
 func TestACancelledWaitHandsOn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, c, first, cancel := held(t, s)
-		second := c.waits(t, t.Context(), write)
+		second := c.Waits(t.Context(), write)
 		synctest.Wait()
 		began := time.Now()
 		cancel()
 		o := <-first
-		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
-		if waited := o.at.Sub(began); waited != 0 {
+		redistest.WantErr(t, "cancelled waiter", o.Err, impls.ErrCancelled)
+		if waited := o.At.Sub(began); waited != 0 {
 			t.Errorf("the cancelled wait went on for %v", waited)
 		}
 		a.Leaves(t, "holder", nil)
-		redistest.WantErr(t, "next waiter", (<-second).err, nil)
+		redistest.WantErr(t, "next waiter", (<-second).Err, nil)
 		c.Leaves(t, "next waiter", nil)
 	})
 }
@@ -107,8 +107,8 @@ func TestAWaitThatIsNotWithdrawn(t *testing.T) {
 		s.Live.Fail("LOADING Redis is loading the dataset in memory")
 		cancel()
 		o := <-got
-		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
-		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrUnknownOutcome)
+		redistest.WantErr(t, "cancelled waiter", o.Err, impls.ErrCancelled)
+		redistest.WantErr(t, "cancelled waiter", o.Err, impls.ErrUnknownOutcome)
 		s.Live.Fail("")
 		a.Leaves(t, "holder", nil)
 		c.Asks(t, "it was handed over", write, impls.ErrBusy)
@@ -129,7 +129,7 @@ func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 		defer client.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := new(connection).pop(ctx, client, lease, "list"); !errors.Is(err, context.Canceled) {
+		if _, err := (&lock{blocked: client}).pop(ctx, lease, "list"); !errors.Is(err, context.Canceled) {
 			t.Errorf("pop returned %v, want %v", err, context.Canceled)
 		}
 	})
@@ -139,21 +139,25 @@ func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 // name follows from its token.
 func TestAListIsKnownFromTheAsking(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		how, client := handoff(), s.Client(t).Env(t, "a", lease).Redis()
-		keys, wakes := how.names("job")
+		how := handoff()
+		opened, err := how.open(s.Client(t).Env(t, "a", lease))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := opened.(*lock)
 		call := func(script *impls.Script, token string, waits string) []string {
-			args := []string{token, "1000", wakes, waits}
-			if err := script.Run(t.Context(), client, keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
+			args := []string{token, "1000", l.wakes, waits}
+			if err := script.Run(t.Context(), l.env.Redis(), l.keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
 				t.Fatal(err)
 			}
-			return waiterLists{}.Derived(keys, args)
+			return waiterLists{}.Derived(l.keys, args)
 		}
 		if lists := call(how.take[write], "holder", "0"); len(lists) != 0 {
 			t.Errorf("who does not wait has lists %q", lists)
 		}
 		lists := call(how.take[write], "waiter", "1")
 		call(how.end[write], "holder", "0")
-		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(keys, k) }); !slices.Equal(left, lists) {
+		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(l.keys, k) }); !slices.Equal(left, lists) {
 			t.Errorf("the release made %q, the call returned %q", left, lists)
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -22,7 +24,9 @@ type lock struct {
 	wakes string // the prefix of its channels
 	holds []hold // Extend and Release apply to the last; only a semaphore has more than one
 
-	blocked connection // for waiters that block on a list
+	// blocked is a connection of its own for waiters that block on a list; nil until one does. A
+	// blocked request can be cancelled only by closing its connection.
+	blocked *redis.Client
 }
 
 var _ impls.Lock = (*lock)(nil)
@@ -43,6 +47,7 @@ type request struct {
 	until time.Time // validity of a grant since the last attempt, by the client's clock
 	doubt bool      // a reply was lost: the token may hold the lock
 	place bool      // a release may grant the lock to it without asking
+	ear   *impls.Listener
 }
 
 // errTooLate means that the reply came after the validity of the grant, which the acquire has
@@ -53,8 +58,11 @@ func (p protocol) open(env impls.Env) (impls.Lock, error) {
 	if env.Lease < minLease {
 		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, minLease)
 	}
-	keys, wakes := p.names(env.Key)
-	return &lock{env: env, how: p, keys: keys, wakes: wakes}, nil
+	keys := []string{env.Key, impls.Derived(env.Key, fenceKey)}
+	for _, s := range p.suffixes {
+		keys = append(keys, impls.Derived(env.Key, s))
+	}
+	return &lock{env: env, how: p, keys: keys, wakes: impls.Derived(env.Key, wakeSuffix)}, nil
 }
 
 // Try makes one attempt.
@@ -77,8 +85,11 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 	if err != nil {
 		return impls.Grant{}, err
 	}
-	between := l.waiter(r)
-	defer between.close()
+	defer func() {
+		if r.ear != nil {
+			r.ear.Close()
+		}
+	}()
 	for n := 1; ; n++ {
 		g, wait, err := l.ask(ctx, r)
 		if err == nil {
@@ -88,7 +99,7 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 		if !retry || n == l.env.MaxTries {
 			return impls.Grant{}, l.giveUp(ctx, r, err)
 		}
-		fence, err := between.wait(ctx, wait)
+		fence, err := l.wait(ctx, r, wait)
 		if err != nil {
 			return impls.Grant{}, l.giveUp(ctx, r, l.cancelled(r, err))
 		}
@@ -145,8 +156,22 @@ func (l *lock) Release(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the connection for waiting, if any.
-func (l *lock) Close() error { return l.blocked.close() }
+// wait returns after limit or when notified, with a fence if the lock was granted meanwhile, and
+// ctx.Err() if ctx ends. It subscribes at the first wait, so that an uncontended acquire opens no
+// connection.
+func (l *lock) wait(ctx context.Context, r *request, limit time.Duration) (fence uint64, err error) {
+	channel := l.wakes
+	if l.how.turns {
+		channel += r.token
+	}
+	if l.how.blocks {
+		return l.block(ctx, channel, limit)
+	}
+	if r.ear == nil {
+		r.ear = impls.Listen(ctx, l.env.Redis(), l.env.Clock, channel, l.env.PollInterval())
+	}
+	return 0, r.ear.Sleep(ctx, limit)
+}
 
 func (l *lock) drop() { l.holds = l.holds[:len(l.holds)-1] }
 
@@ -167,23 +192,27 @@ func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Du
 	if ctx.Err() != nil {
 		return g, 0, l.cancelled(r, ctx.Err())
 	}
-	var answer reply
-	_, doubt, err := l.twice(ctx, func() (bool, error) {
+	what := "acquire " + l.env.Key
+	var reply []int64 // 1 and the fence, 0 if the lock has none; 0 and the milliseconds until the next change, negative if not known
+	granted, doubt, err := l.twice(ctx, func() (bool, error) {
 		r.until = l.validUntil()
-		answer, err = l.take(ctx, r)
-		return answer.granted, err
+		reply, err = l.run(ctx, l.how.take[r.mode], r.token, r.waits).Int64Slice()
+		return err == nil && reply[0] == 1, err
 	})
 	r.doubt = r.doubt || doubt
 	switch {
 	case err != nil:
-		return g, 0, impls.Classify("acquire "+l.env.Key, err)
-	case !answer.granted:
+		return g, 0, impls.Classify(what, err)
+	case !granted:
 		r.place = r.waits && l.how.blocks
-		return g, l.patience(answer.wait), fmt.Errorf("acquire %s: %w", l.env.Key, impls.ErrBusy)
-	case !l.env.Clock.Now().Before(r.until):
-		return g, 0, l.tooLate(ctx, r)
+		return g, l.patience(time.Duration(reply[1]) * time.Millisecond), fmt.Errorf("%s: %w", what, impls.ErrBusy)
+	case l.env.Clock.Now().Before(r.until):
+		return l.keep(r, uint64(reply[1])), 0, nil
 	}
-	return l.keep(r, answer.fence), 0, nil
+	if err := l.withdraw(ctx, r); err != nil {
+		return g, 0, fmt.Errorf("%s: %w: %w", what, impls.ErrUnknownOutcome, err)
+	}
+	return g, 0, fmt.Errorf("%s: %w", what, errTooLate)
 }
 
 func (l *lock) keep(r *request, fence uint64) impls.Grant {
@@ -194,14 +223,6 @@ func (l *lock) keep(r *request, fence uint64) impls.Grant {
 	return impls.Grant{Token: r.token, Fence: fence, ValidUntil: r.until}
 }
 
-// tooLate withdraws a grant whose validity is over.
-func (l *lock) tooLate(ctx context.Context, r *request) error {
-	if err := l.withdraw(ctx, r); err != nil {
-		return fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrUnknownOutcome, err)
-	}
-	return fmt.Errorf("acquire %s: %w", l.env.Key, errTooLate)
-}
-
 // giveUp withdraws a request that was not granted. It returns err, with ErrUnknownOutcome if a
 // reply was lost, or if it could not withdraw a place to which the lock may be handed.
 func (l *lock) giveUp(ctx context.Context, r *request, err error) error {
@@ -210,18 +231,13 @@ func (l *lock) giveUp(ctx context.Context, r *request, err error) error {
 		left := l.withdraw(ctx, r) // otherwise it ends with its lease
 		r.doubt = r.doubt || r.place && left != nil
 	}
-	if r.doubt && !unknown {
-		return fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrUnknownOutcome, unbusy(err))
+	if !r.doubt || unknown {
+		return err
 	}
-	return err
-}
-
-// unbusy replaces ErrBusy, because an earlier request may still be granted.
-func unbusy(err error) error {
-	if errors.Is(err, impls.ErrBusy) {
-		return errors.New("a reply was lost, and then another held the lock")
+	if errors.Is(err, impls.ErrBusy) { // an earlier request may still be granted
+		err = errors.New("a reply was lost, and then another held the lock")
 	}
-	return err
+	return fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrUnknownOutcome, err)
 }
 
 // withdraw removes a request from the server, under its own context, as the caller's may have

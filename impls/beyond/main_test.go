@@ -1,9 +1,7 @@
 package beyond
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -21,38 +19,18 @@ const (
 	write = history.Exclusive
 )
 
-// party is one client with its handle.
-type party struct{ redistest.Party }
-
-func join(t testing.TB, s *redistest.Server, name, owner string) party {
+func join(t testing.TB, s *redistest.Server, name, owner string) redistest.Party {
 	t.Helper()
 	return joinWith(t, s, name, owner, func(*impls.Env) {})
 }
 
 // joinWith opens a handle for a client of its own in a changed environment.
-func joinWith(t testing.TB, s *redistest.Server, name, owner string, change func(*impls.Env)) party {
+func joinWith(t testing.TB, s *redistest.Server, name, owner string, change func(*impls.Env)) redistest.Party {
 	t.Helper()
 	c := s.Client(t)
 	env := c.Env(t, owner, lease)
 	change(&env)
-	return party{c.Open(t, redistest.Find(t, Variants(), name), env)}
-}
-
-// waits acquires in the background; the channel gives the error and when it came.
-func (p party) waits(t testing.TB, ctx context.Context, mode history.Mode) <-chan outcome {
-	t.Helper()
-	out := make(chan outcome, 1)
-	go func() {
-		g, err := p.Acquire(ctx, mode)
-		out <- outcome{g, err, time.Now()}
-	}()
-	return out
-}
-
-type outcome struct {
-	grant impls.Grant
-	err   error
-	at    time.Time
+	return c.Open(t, redistest.Find(t, Variants(), name), env)
 }
 
 // each runs a test for every variant, on miniredis and on redis-server.

@@ -2,6 +2,7 @@ package beyond
 
 import (
 	"embed"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -53,7 +54,11 @@ func Variants() []impls.Variant {
 				{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: impls.Command("handoff", "crash-waiter")},
 				{Text: "A waiter that gives up leaves no place behind, and no lock that was granted to it meanwhile.", Holds: true, Command: impls.Command("handoff", "cancel-acquire")},
 			},
-			Expect: handoffExpectations(), Derives: waiterLists{},
+			Expect: waking(guarded()).With(expect.Table{
+				"crash-queue": verdicts.Safe(),
+				"pubsub-cut":  verdicts.NotApplicable("waiters block on lists: there is no subscription to cut"),
+			}),
+			Derives: waiterLists{},
 		}),
 		semaphore().variant(impls.Variant{
 			Name: "semaphore", Summary: "n permits in a sorted set, each with a lease by the server's time.",
@@ -72,14 +77,11 @@ func (p protocol) variant(v impls.Variant) impls.Variant {
 	can := &v.Traits
 	can.UniqueToken, can.Validity, can.LooksTwice, can.Extends, can.Wakeups, can.Repeatable = true, true, true, true, true, true
 	v.Topology, v.Source = impls.Standalone, impls.Source{Article: "lockbench", Where: "beyond the sources"}
-	v.Scripts, v.New = p.scripts(), impls.Leased(p.open)
+	for _, s := range []*impls.Script{p.take[0], p.take[1], p.renew[0], p.renew[1], p.end[0], p.end[1], p.withdraw} {
+		if s != nil && !slices.Contains(v.Scripts, s) {
+			v.Scripts = append(v.Scripts, s)
+		}
+	}
+	v.New = impls.Leased(p.open)
 	return v
-}
-
-// handoffExpectations are those of fair.
-func handoffExpectations() expect.Table {
-	return waking(guarded()).With(expect.Table{
-		"crash-queue": verdicts.Safe(),
-		"pubsub-cut":  verdicts.NotApplicable("waiters block on lists: there is no subscription to cut"),
-	})
 }

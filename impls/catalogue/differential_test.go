@@ -51,10 +51,12 @@ func TestScriptsAnswerAlike(t *testing.T) {
 
 func all() []impls.Variant { return append(catalogue.Locks(), catalogue.Planted()...) }
 
-// withoutHandshake leaves out a handshake, whose reply has the server's version, and WAIT, to which
-// miniredis replies at once.
+// withoutHandshake leaves out a handshake, whose reply has the server's version, WAIT, to which
+// miniredis replies at once, and how waiters wait.
 func withoutHandshake(story [][]any) [][]any {
-	return slices.DeleteFunc(story, func(args []any) bool { return args[0] == "hello" || args[0] == "wait" })
+	return slices.DeleteFunc(story, func(args []any) bool {
+		return slices.Contains([]any{"hello", "wait", "subscribe", "unsubscribe", "blpop"}, args[0])
+	})
 }
 
 // shuffled draws a story from the commands of another. It swaps the arguments after a script's keys

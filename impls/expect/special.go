@@ -14,20 +14,8 @@ func Wakes() Table { return Table{"long-lease": verdicts.Safe(), "give-up": verd
 // Reenters is a lock that counts its holder's entries on the server.
 func Reenters() Table { return Table{"nested": verdicts.Safe()} }
 
-// Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a
-// failover that loses the key.
-func Confirms() Table {
-	return Table{"failover-behind": Behind(), "cluster-failover": Behind(), "failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
-}
-
 // Behind is a failover to a replica that lacks what another may have confirmed.
 func Behind() verdicts.Expectation { return twoHolders("failover-loss") }
-
-// Alone is a lock that does not report its own grant as busy after a lost reply, keeps a state for
-// each name, and has a token for each hold.
-func Alone() Table {
-	return Table{"lost-reply-alone": verdicts.Safe(), "many-names": verdicts.Safe(), "restart-same-owner": verdicts.Safe()}
-}
 
 // Renews is a lock that extends its lease in the background exactly while it is held.
 func Renews() Table {

@@ -26,7 +26,7 @@ var exceptions = kit.Exceptions{
 		// The handle ignores the reply of the release script.
 		"token-session": {"late-release-fails"},
 		// No writer is ever granted the lock.
-		"lua-nil": append(neverGranted(), "closes", "dead-waiter", "waits-long", "two-waits", "second-attempt", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry", "connections-cut", "reserved-words"),
+		"lua-nil": append(kit.NeverGranted(), "closes", "dead-waiter", "waits-long", "second-attempt", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "late-entry"),
 	},
 	May: map[string][]string{
 		"exists-set": {"no-lost-update", "one-wins"}, // between EXISTS and SET
@@ -36,10 +36,3 @@ var exceptions = kit.Exceptions{
 func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
 
 func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
-
-// neverGranted are the rules that need a grant.
-func neverGranted() []string {
-	return []string{"busy-is-busy", "clean", "deadline", "excludes", "lost-release", "no-lost-update", "one-slot", "one-wins",
-		"release-needs-a-hold", "release-once", "scripts-forgotten", "waits",
-		"names-apart", "reuse", "release-frees", "loss-returns", "context-ended", "bounded-requests", "no-stale-signals", "nothing-running", "released-at-once", "asked-again", "try-returns", "no-answer", "between-requests"}
-}

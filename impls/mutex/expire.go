@@ -50,18 +50,15 @@ var getsetTimestamp = protocol{
 // Otherwise it has changed the winner's deadline, which the source accepts.
 func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string) (bool, error) {
 	read, there, err := text(env.Redis().Do(ctx, "get", env.Key))
-	if err != nil || !there || !past(read, now) {
+	if err != nil || !there {
 		return false, err
+	}
+	if ms, err := strconv.ParseInt(read, 10, 64); err != nil || ms >= now.UnixMilli() { // not past, or no deadline
+		return false, nil
 	}
 	replaced, there, err := text(env.Redis().Do(ctx, "getset", env.Key, deadline))
 	if err != nil || !there || replaced != read {
 		return false, err
 	}
 	return true, impls.Unsettled(expire(ctx, env))
-}
-
-// past reports whether a stored deadline is before now; false for a value that is not a deadline.
-func past(value string, now time.Time) bool {
-	ms, err := strconv.ParseInt(value, 10, 64)
-	return err == nil && ms < now.UnixMilli()
 }

@@ -30,14 +30,3 @@ func open(t *testing.T, c *redistest.Client, name string, env impls.Env) rediste
 	t.Helper()
 	return c.Open(t, variant(t, name), env)
 }
-
-// granted are the variants that grant at all.
-func granted() []impls.Variant {
-	var out []impls.Variant
-	for _, v := range Variants() {
-		if v.Name != "lua-nil" {
-			out = append(out, v)
-		}
-	}
-	return out
-}

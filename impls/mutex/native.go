@@ -28,34 +28,26 @@ func (d dialect) command(key, value string) []any {
 	return []any{"delex", key, "ifeq", value}
 }
 
-// native is token with the server's compare-and-delete command instead of scripts. It finds the
-// command once, by deleting a missing key.
-type native struct {
-	handle
-	speaks dialect
-}
-
-var _ impls.Lock = (*native)(nil)
-
+// openNative opens token with the server's compare-and-delete command instead of scripts. The handle
+// finds the command once, by deleting a missing key.
 func openNative(env impls.Env) (impls.Lock, error) {
-	n := &native{handle: handle{env: env}}
-	n.how = protocol{acquire: n.acquire, release: n.release, extend: extendNative}
-	return n, nil
-}
-
-func (n *native) acquire(ctx context.Context, env impls.Env) (hold, bool, error) {
-	if n.speaks == undecided {
-		d, err := probe(ctx, env)
-		if err != nil {
-			return hold{}, false, err
-		}
-		n.speaks = d
-	}
-	return token.acquire(ctx, env)
-}
-
-func (n *native) release(ctx context.Context, env impls.Env, h hold) (bool, error) {
-	return impls.Yes(env.Redis().Do(ctx, n.speaks.command(env.Key, h.value)...))
+	speaks := undecided
+	return protocol{
+		acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
+			if speaks == undecided {
+				d, err := probe(ctx, env)
+				if err != nil {
+					return hold{}, false, err
+				}
+				speaks = d
+			}
+			return token.acquire(ctx, env)
+		},
+		release: func(ctx context.Context, env impls.Env, h hold) (bool, error) {
+			return impls.Yes(env.Redis().Do(ctx, speaks.command(env.Key, h.value)...))
+		},
+		extend: extendNative,
+	}.open(env)
 }
 
 // probe returns the server's dialect, or ErrUnsupported.

@@ -22,7 +22,7 @@ func ServerVariants() []impls.Variant {
 				{Text: "A promoted replica has every hold that another replica confirmed.", Holds: false, Command: impls.Command("token-wait", "failover-behind")},
 				{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
 			},
-			Expect: expectWait(), New: impls.Leased(waiting{}.protocol().open),
+			Expect: expectWait(), New: impls.Leased(waiting(false).open),
 		},
 		{
 			Name: "token-wait-all", Summary: "As token-wait, but for every replica: whichever is promoted has the key, and while one is away nothing is granted.",
@@ -33,7 +33,7 @@ func ServerVariants() []impls.Variant {
 			Claims: []impls.Claim{
 				{Text: "No replica can be promoted that lacks a hold.", Holds: true, Command: impls.Command("token-wait-all", "failover-behind")},
 			},
-			Expect: expectWait().With(expect.Table{"failover-behind": verdicts.Safe()}), New: impls.Leased(waiting{all: true}.protocol().open),
+			Expect: expectWait().With(expect.Table{"failover-behind": verdicts.Safe()}), New: impls.Leased(waiting(true).open),
 		},
 		{
 			Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",

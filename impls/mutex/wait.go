@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,45 +12,72 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// waiting is token, granted only if WAIT confirms enough replicas, and withdrawn otherwise.
-type waiting struct {
-	// all waits for all replicas, and grants nothing while one is away. Otherwise one is enough: a
-	// failover may promote one that has not confirmed.
-	all bool
-}
-
-func (w waiting) protocol() protocol {
-	return protocol{acquire: w.acquire, release: releaseToken, extend: w.extend}
-}
-
 var errUnconfirmed = errors.New("too few replicas confirmed")
 
-// sticky is a Redis client that can use one connection: WAIT covers only the writes of its own
-// connection.
-type sticky interface{ Conn() *redis.Conn }
-
-func (w waiting) acquire(ctx context.Context, env impls.Env) (hold, bool, error) {
-	h, err := newHold(env)
-	if err != nil {
-		return hold{}, false, err
+// waiting is token, granted only if WAIT confirms enough replicas, and withdrawn otherwise. all waits
+// for all replicas, and grants nothing while one is away. Otherwise one is enough: a failover may
+// promote one that has not confirmed.
+func waiting(all bool) protocol {
+	// confirm waits until enough replicas have this connection's writes, before validUntil.
+	confirm := func(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil time.Time) error {
+		want := 1
+		if all {
+			want = max(env.Replicas, 1)
+		}
+		limit := cmp.Or(env.NodeTimeout, max(env.Lease/4, time.Millisecond))
+		n, err := conn.Wait(ctx, want, limit).Result()
+		switch {
+		case err != nil:
+			return err
+		case n < int64(want):
+			return fmt.Errorf("%w: %d of %d", errUnconfirmed, n, want)
+		case !env.Clock.Now().Before(validUntil):
+			return fmt.Errorf("%w: the lease was over", errUnconfirmed)
+		}
+		return nil
 	}
-	conn, err := stick(ctx, env)
-	if err != nil {
-		return hold{}, false, err
+	return protocol{
+		acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
+			h, err := newHold(env)
+			if err != nil {
+				return hold{}, false, err
+			}
+			conn, err := stick(ctx, env)
+			if err != nil {
+				return hold{}, false, err
+			}
+			defer conn.Close()
+			h.grant.ValidUntil = env.Clock.Now().Add(env.Lease)
+			ok, err := impls.Yes(conn.Do(ctx, "set", env.Key, h.value, "nx", "px", env.Lease.Milliseconds()))
+			if err != nil || !ok {
+				return hold{}, false, err
+			}
+			if err := confirm(ctx, conn, env, h.grant.ValidUntil); err != nil {
+				return hold{}, false, undo(ctx, env, h, err)
+			}
+			return h, true, nil
+		},
+		release: releaseToken,
+		// If the replicas do not confirm, the outcome is unknown.
+		extend: func(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
+			conn, err := stick(ctx, env)
+			if err != nil {
+				return impls.Grant{}, false, err
+			}
+			defer conn.Close()
+			g := h.grant
+			g.ValidUntil = env.Clock.Now().Add(env.Lease)
+			ok, err := impls.Yes(tokenExtendScript.Run(ctx, conn, []string{env.Key}, h.value, env.Lease.Milliseconds()))
+			if err != nil || !ok {
+				return impls.Grant{}, false, err
+			}
+			return g, true, impls.Unsettled(confirm(ctx, conn, env, g.ValidUntil))
+		},
 	}
-	defer conn.Close()
-	h.grant.ValidUntil = env.Clock.Now().Add(env.Lease)
-	ok, err := impls.Yes(conn.Do(ctx, "set", env.Key, h.value, "nx", "px", env.Lease.Milliseconds()))
-	if err != nil || !ok {
-		return hold{}, false, err
-	}
-	if err := w.confirm(ctx, conn, env, h.grant.ValidUntil); err != nil {
-		return hold{}, false, undo(ctx, env, h, err)
-	}
-	return h, true, nil
 }
 
-// stick returns a connection to the server that has the key.
+// stick returns a connection to the server that has the key: WAIT covers only the writes of its own
+// connection.
 func stick(ctx context.Context, env impls.Env) (*redis.Conn, error) {
 	c := env.Redis()
 	if cluster, ok := c.(*redis.ClusterClient); ok {
@@ -59,37 +87,11 @@ func stick(ctx context.Context, env impls.Env) (*redis.Conn, error) {
 		}
 		c = master
 	}
-	one, ok := c.(sticky)
+	one, ok := c.(interface{ Conn() *redis.Conn })
 	if !ok {
 		return nil, fmt.Errorf("%w: WAIT needs a client of one server", impls.ErrUnsupported)
 	}
 	return one.Conn(), nil
-}
-
-// confirm waits until enough replicas have this connection's writes, before validUntil.
-func (w waiting) confirm(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil time.Time) error {
-	want := 1
-	if w.all {
-		want = max(env.Replicas, 1)
-	}
-	n, err := conn.Wait(ctx, want, waitLimit(env)).Result()
-	switch {
-	case err != nil:
-		return err
-	case n < int64(want):
-		return fmt.Errorf("%w: %d of %d", errUnconfirmed, n, want)
-	case !env.Clock.Now().Before(validUntil):
-		return fmt.Errorf("%w: the lease was over", errUnconfirmed)
-	}
-	return nil
-}
-
-// waitLimit bounds the wait for the replicas: the timeout of one node, or a quarter of the lease.
-func waitLimit(env impls.Env) time.Duration {
-	if env.NodeTimeout > 0 {
-		return env.NodeTimeout
-	}
-	return max(env.Lease/4, time.Millisecond)
 }
 
 // undo deletes the key, even if the caller's context has ended. If that succeeds the failed call
@@ -101,21 +103,4 @@ func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 		return impls.Unsettled(cause)
 	}
 	return fmt.Errorf("%w: %w", impls.ErrUnavailable, cause)
-}
-
-// extend restarts the lease and waits for the replicas. If they do not confirm, the extend's
-// outcome is unknown.
-func (w waiting) extend(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
-	conn, err := stick(ctx, env)
-	if err != nil {
-		return impls.Grant{}, false, err
-	}
-	defer conn.Close()
-	g := h.grant
-	g.ValidUntil = env.Clock.Now().Add(env.Lease)
-	ok, err := impls.Yes(tokenExtendScript.Run(ctx, conn, []string{env.Key}, h.value, env.Lease.Milliseconds()))
-	if err != nil || !ok {
-		return impls.Grant{}, false, err
-	}
-	return g, true, impls.Unsettled(w.confirm(ctx, conn, env, g.ValidUntil))
 }

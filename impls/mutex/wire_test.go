@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
@@ -63,4 +64,24 @@ func anonymous(lines []string) []string {
 		out[i] = strings.Join(words, " ")
 	}
 	return out
+}
+
+func TestLostReleaseReplyIsUnknown(t *testing.T) {
+	release := map[string]string{"token-get-del": "\nget\r", "token": "eval", "token-session": "eval"}
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range Variants() {
+			if v.Name == "lua-nil" {
+				continue // is never granted
+			}
+			text := release[v.Name]
+			if text == "" {
+				text = "\ndel\r"
+			}
+			a := join(t, s, v.Name, "a")
+			a.Hold(t)
+			a.LoseReply(text)
+			redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
+			a.Redis.Del(t.Context(), a.In.Key)
+		}
+	})
 }

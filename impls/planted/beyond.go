@@ -1,6 +1,10 @@
 package planted
 
 import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -41,7 +45,7 @@ func fencedBugs(of impls.Variant) []mutant {
 			name: "one-look", report: "mike-marcacci/node-redlock#296",
 			in: "pause-after-grant", shows: "exclusive-use/lease-overrun",
 			bug: "The clock is not read again when the reply arrives: a grant whose lease is over is returned.",
-			env: lookOnce,
+			env: func(env *impls.Env) { env.Clock = oneLook{env.Clock, new(time.Time)} },
 		},
 	}
 }
@@ -125,9 +129,11 @@ func semaphoreBugs() []mutant {
 		{
 			name: "client-clock", report: "bbangert/retools#18",
 			in: "client-clock-skew", shows: "mutual-exclusion/clock-skew",
-			bug:    "Leases are counted by the clients' clocks: one that is ahead ends the others' permits.",
-			edits:  []edit{{"semaphore_take.lua", clock, given}, {"semaphore_extend.lua", clock, given}, {"semaphore_release.lua", clock, given}},
-			detour: clientTime,
+			bug:   "Leases are counted by the clients' clocks: one that is ahead ends the others' permits.",
+			edits: []edit{{"semaphore_take.lua", clock, given}, {"semaphore_extend.lua", clock, given}, {"semaphore_release.lua", clock, given}},
+			detour: func(env impls.Env, next redis.UniversalClient) redis.UniversalClient {
+				return stamping{next, env.Clock}
+			},
 			traits: func(t *impls.Traits) { t.ClientClock = true },
 		},
 		{

@@ -62,11 +62,7 @@ func cleanUpCancelled(cleanUp string) func(impls.Env, redis.UniversalClient) red
 	}
 }
 
-// clientTime appends the client's own time in milliseconds to every script's arguments.
-func clientTime(env impls.Env, next redis.UniversalClient) redis.UniversalClient {
-	return stamping{next, env.Clock}
-}
-
+// stamping appends the client's own time in milliseconds to every script's arguments.
 type stamping struct {
 	redis.UniversalClient
 	clock impls.Clock

@@ -16,10 +16,6 @@ type fallback struct {
 	local bool // the hold is that of the process's own lock
 }
 
-func fallBack(env impls.Env, honest impls.Lock) impls.Lock {
-	return &fallback{Lock: honest, env: env}
-}
-
 // Try tries the server, and grants locally when the server refuses.
 func (f *fallback) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := f.Lock.Try(ctx, mode)

@@ -96,14 +96,6 @@ func (c oneLook) Now() time.Time {
 	return *c.last
 }
 
-func lookOnce(env *impls.Env) { env.Clock = oneLook{env.Clock, new(time.Time)} }
-
-// sameToken makes every client draw the same token.
-func sameToken(env *impls.Env) { env.Rand = repeated("0") }
-
-// ownersToken makes a client draw its owner's id.
-func ownersToken(env *impls.Env) { env.Rand = repeated(env.Owner) }
-
 // repeated is a source of one text, from its beginning at each call.
 type repeated string
 

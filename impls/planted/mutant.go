@@ -2,6 +2,7 @@ package planted
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -38,33 +39,34 @@ func (m mutant) plant(of impls.Variant) impls.Variant {
 		m.traits(&out.Traits)
 	}
 	changed, err := apply(m.name, of.Scripts, m.edits)
-	out.Scripts = scripts(of.Scripts, changed)
+	out.Scripts = slices.Clone(of.Scripts)
+	for i, s := range out.Scripts {
+		if c, ok := changed[s.Digest()]; ok {
+			out.Scripts[i] = c
+		}
+	}
 	out.New = func(env impls.Env) (impls.Lock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", out.Name, err)
 		}
-		return m.open(of, env, changed)
+		if m.env != nil {
+			m.env(&env)
+		}
+		nodes := make([]redis.UniversalClient, len(env.Nodes))
+		for i, n := range env.Nodes {
+			nodes[i] = rewriting{n, changed}
+			if m.detour != nil {
+				nodes[i] = m.detour(env, nodes[i])
+			}
+		}
+		env.Nodes = nodes
+		honest, err := of.New(env)
+		if err != nil || m.lie == nil {
+			return honest, err
+		}
+		return m.lie(env, honest), nil
 	}
 	return out
-}
-
-func (m mutant) open(of impls.Variant, env impls.Env, changed map[string]*impls.Script) (impls.Lock, error) {
-	if m.env != nil {
-		m.env(&env)
-	}
-	nodes := make([]redis.UniversalClient, len(env.Nodes))
-	for i, n := range env.Nodes {
-		nodes[i] = rewriting{n, changed}
-		if m.detour != nil {
-			nodes[i] = m.detour(env, nodes[i])
-		}
-	}
-	env.Nodes = nodes
-	honest, err := of.New(env)
-	if err != nil || m.lie == nil {
-		return honest, err
-	}
-	return m.lie(env, honest), nil
 }
 
 // apply makes the changed scripts, by the digest of the script that each replaces. An edit that
@@ -103,16 +105,4 @@ func find(in []*impls.Script, name string) *impls.Script {
 		}
 	}
 	return nil
-}
-
-// scripts lists what a mutant sends.
-func scripts(from []*impls.Script, changed map[string]*impls.Script) []*impls.Script {
-	out := make([]*impls.Script, len(from))
-	for i, s := range from {
-		out[i] = s
-		if c, ok := changed[s.Digest()]; ok {
-			out[i] = c
-		}
-	}
-	return out
 }

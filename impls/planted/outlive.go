@@ -30,6 +30,7 @@ type watching struct {
 	owner *atomic.Value
 }
 
+// watchOwner puts such a client into the environment.
 func watchOwner(env *impls.Env) {
 	owner := &atomic.Value{}
 	env.Nodes = []redis.UniversalClient{watching{owner: owner, intercepting: intercepting{UniversalClient: env.Nodes[0],
@@ -59,7 +60,14 @@ func (l *outliving) Acquire(ctx context.Context, mode history.Mode) (impls.Grant
 
 func (l *outliving) watch(g impls.Grant, err error) (impls.Grant, error) {
 	if err == nil {
-		l.once.Do(func() { l.work.Go(l.run) })
+		l.once.Do(func() {
+			l.work.Go(func() {
+				for l.env.Clock.Sleep(l.ctx, l.env.Lease/renewalsPerLease) == nil {
+					// the next tick tries again
+					_ = l.renew.Run(l.ctx, l.env.Redis(), []string{l.env.Key}, l.owner.Load(), l.env.Lease.Milliseconds()).Err()
+				}
+			})
+		})
 	}
 	return g, err
 }
@@ -67,13 +75,6 @@ func (l *outliving) watch(g impls.Grant, err error) (impls.Grant, error) {
 // renewalsPerLease differs from the honest watchdog's, so that the two never ask in the same
 // instant.
 const renewalsPerLease = 4
-
-func (l *outliving) run() {
-	for l.env.Clock.Sleep(l.ctx, l.env.Lease/renewalsPerLease) == nil {
-		// the next tick tries again
-		_ = l.renew.Run(l.ctx, l.env.Redis(), []string{l.env.Key}, l.owner.Load(), l.env.Lease.Milliseconds()).Err()
-	}
-}
 
 // Close ends the watchdog.
 func (l *outliving) Close() error {

@@ -15,7 +15,7 @@ func redlockBugs() []mutant {
 			name: "redlock-one-look", report: "mike-marcacci/node-redlock#369",
 			in: "pause-after-grant", shows: "mutual-exclusion/overbelief",
 			bug: "The clock is not read again when the masters' answers are there, and the lease is counted from then on.",
-			env: onceATry,
+			env: func(env *impls.Env) { env.Clock = tryClock{env.Clock, new(time.Time)} },
 			lie: countedWhenRead,
 		},
 		{
@@ -45,8 +45,6 @@ func (c tryClock) Sleep(ctx context.Context, d time.Duration) error {
 	*c.first = time.Time{}
 	return c.Clock.Sleep(ctx, d)
 }
-
-func onceATry(env *impls.Env) { env.Clock = tryClock{env.Clock, new(time.Time)} }
 
 // countedWhenRead counts the lease from when the client has read the answers. It ends the attempt
 // of a tryClock.

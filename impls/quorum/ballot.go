@@ -41,7 +41,10 @@ func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request,
 			bounded, cancel := context.WithTimeout(ctx, nodeTimeout(env))
 			defer cancel()
 			yes, err := ask(bounded, node)
-			late := b.cast(vote{i, yes, err})
+			b.mu.Lock()
+			b.votes <- vote{i, yes, err}
+			late := b.over
+			b.mu.Unlock()
 			settled := func() { b.settled <- struct{}{} }
 			if err == nil {
 				defer settled()
@@ -56,31 +59,11 @@ func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request,
 	return b
 }
 
-// cast adds a vote and reports whether it came too late to be counted.
-func (b *ballot) cast(v vote) (late bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.votes <- v
-	return b.over
-}
-
 // end ends the counting; later votes are late.
 func (b *ballot) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
-}
-
-// settle waits until late grants are withdrawn, except at nodes that do not reply, or until ctx
-// ends.
-func (b *ballot) settle(ctx context.Context) {
-	for range cap(b.settled) {
-		select {
-		case <-b.settled:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // tally is a count of votes.
@@ -102,29 +85,22 @@ func (t tally) refused() bool { return t.no > t.nodes-t.majority() }
 // decided reports whether missing votes cannot change the outcome.
 func (t tally) decided() bool { return t.won() || t.refused() }
 
-// done reports whether every node has been counted.
-func (t tally) done() bool { return t.yes+t.no+t.none == t.nodes }
-
-func (t *tally) add(v vote) {
-	switch {
-	case v.err != nil:
-		t.none++
-		t.err = v.err
-	case v.yes:
-		t.yes++
-	default:
-		t.no++
-	}
-}
-
 // count counts votes until enough returns true or every node was counted, which takes at most a
 // timeout. It returns ctx.Err() if ctx ends first.
 func (b *ballot) count(ctx context.Context, enough func(tally) bool) (tally, error) {
 	t := tally{nodes: cap(b.votes)}
-	for !t.done() && !enough(t) {
+	for t.yes+t.no+t.none < t.nodes && !enough(t) {
 		select {
 		case v := <-b.votes:
-			t.add(v)
+			switch {
+			case v.err != nil:
+				t.none++
+				t.err = v.err
+			case v.yes:
+				t.yes++
+			default:
+				t.no++
+			}
 		case <-ctx.Done():
 			return t, ctx.Err()
 		}

@@ -57,7 +57,15 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 		return impls.Grant{}, fmt.Errorf("%s: %w: %w", what, impls.ErrUnavailable, err)
 	}
 	start := l.env.Clock.Now()
-	h := &hold{token, poll(ctx, l.env, &l.background, l.set(token), func(node int) { l.withdraw(node, token) })}
+	set := func(ctx context.Context, node redis.UniversalClient) (bool, error) {
+		return impls.Yes(node.Do(ctx, "set", l.env.Key, token, "nx", "px", l.env.Lease.Milliseconds()))
+	}
+	withdraw := func(node int) { // which replied too late
+		ctx, cancel := context.WithTimeout(context.Background(), nodeTimeout(l.env)) // the caller has gone
+		defer cancel()
+		_, _ = l.delete(token)(ctx, l.env.Nodes[node]) // what is not taken back ends with its lease
+	}
+	h := &hold{token, poll(ctx, l.env, &l.background, set, withdraw)}
 	t, err := h.ballot.count(ctx, tally.decided)
 	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
@@ -65,28 +73,16 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 		return impls.Grant{Token: token, ValidUntil: validUntil}, nil
 	}
 	l.withdrawAll(ctx, h)
-	return impls.Grant{}, fmt.Errorf("%s: %w", what, notGranted(t, err))
-}
-
-// notGranted returns why an acquire failed. The outcome is never unknown: without a majority in
-// time the client does not hold.
-func notGranted(t tally, cancelled error) error {
+	// The outcome is never unknown: without a majority in time the client does not hold.
 	switch {
-	case cancelled != nil:
-		return fmt.Errorf("%w: %w", impls.ErrCancelled, cancelled)
+	case err != nil:
+		return impls.Grant{}, fmt.Errorf("%s: %w: %w", what, impls.ErrCancelled, err)
 	case t.won():
-		return fmt.Errorf("%w: a majority granted, but the lease was over", impls.ErrUnavailable)
+		return impls.Grant{}, fmt.Errorf("%s: %w: a majority granted, but the lease was over", what, impls.ErrUnavailable)
 	case t.refused(), t.yes+t.no >= t.majority():
-		return impls.ErrBusy
+		return impls.Grant{}, fmt.Errorf("%s: %w", what, impls.ErrBusy)
 	}
-	return fmt.Errorf("%w: %d of %d nodes answered: %v", impls.ErrUnavailable, t.yes+t.no, t.nodes, t.err)
-}
-
-// set sets the key on a node.
-func (l *lock) set(token string) request {
-	return func(ctx context.Context, node redis.UniversalClient) (bool, error) {
-		return impls.Yes(node.Do(ctx, "set", l.env.Key, token, "nx", "px", l.env.Lease.Milliseconds()))
-	}
+	return impls.Grant{}, fmt.Errorf("%s: %w: %d of %d nodes answered: %v", what, impls.ErrUnavailable, t.yes+t.no, t.nodes, t.err)
 }
 
 // delete deletes the key on a node.
@@ -133,9 +129,11 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 		return impls.Grant{}, fmt.Errorf("%s: %w", what, impls.ErrNotHeld)
 	}
 	h := l.held
+	extend := func(ctx context.Context, node redis.UniversalClient) (bool, error) {
+		return impls.Yes(extendScript.Run(ctx, node, []string{l.env.Key}, h.token, l.env.Lease.Milliseconds()))
+	}
 	start := l.env.Clock.Now()
-	t, err := poll(ctx, l.env, &l.background, l.extend(h.token), func(int) {}).
-		count(ctx, tally.decided)
+	t, err := poll(ctx, l.env, &l.background, extend, func(int) {}).count(ctx, tally.decided)
 	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
 		return impls.Grant{Token: h.token, ValidUntil: validUntil}, nil
@@ -146,12 +144,6 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 		return impls.Grant{}, fmt.Errorf("%s: %w", what, impls.ErrLost)
 	}
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, undecided(t, err))
-}
-
-func (l *lock) extend(token string) request {
-	return func(ctx context.Context, node redis.UniversalClient) (bool, error) {
-		return impls.Yes(extendScript.Run(ctx, node, []string{l.env.Key}, token, l.env.Lease.Milliseconds()))
-	}
 }
 
 // undecided returns the error of an extend or release to which too few nodes replied.
@@ -171,8 +163,7 @@ func (l *lock) Release(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", what, impls.ErrNotHeld)
 	}
 	l.held.ballot.end()
-	t, err := poll(ctx, l.env, &l.background, l.delete(l.held.token), func(int) {}).
-		count(ctx, tally.decided)
+	t, err := poll(ctx, l.env, &l.background, l.delete(l.held.token), func(int) {}).count(ctx, tally.decided)
 	switch {
 	case err == nil && t.won():
 		l.held = nil
@@ -191,14 +182,13 @@ func (l *lock) withdrawAll(ctx context.Context, h *hold) {
 	h.ballot.end()
 	b := poll(ctx, l.env, &l.background, l.delete(h.token), func(int) {})
 	_, _ = b.count(ctx, func(tally) bool { return false }) // what is not taken back ends with its lease
-	h.ballot.settle(ctx)
-}
-
-// withdraw releases a token on one node that replied too late. It runs in that node's goroutine.
-func (l *lock) withdraw(node int, token string) {
-	ctx, cancel := context.WithTimeout(context.Background(), nodeTimeout(l.env)) // the caller has gone
-	defer cancel()
-	_, _ = l.delete(token)(ctx, l.env.Nodes[node]) // what is not taken back ends with its lease
+	for range cap(h.ballot.settled) {                      // late grants, except at nodes that do not reply
+		select {
+		case <-h.ballot.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Close waits for the requests under way.

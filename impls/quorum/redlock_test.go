@@ -1,14 +1,12 @@
 package quorum
 
 import (
-	"context"
 	"math/bits"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
@@ -142,26 +140,6 @@ func TestDoesNotWaitForAHungMinority(t *testing.T) {
 		redistest.WantErr(t, "close", a.Close(), nil)
 		if slices.Contains(a.keys(t, servers), true) {
 			t.Errorf("a node that answered after the release keeps the key: %v", a.keys(t, servers))
-		}
-	})
-}
-
-// TestLateGrantsAreWithdrawn: three nodes exceed their timeout, so the attempt fails and releases
-// its token; then they execute the request after all.
-func TestLateGrantsAreWithdrawn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		servers := nodes(t, 5)
-		a := join(t, servers, "a")
-		for _, c := range a.to[:3] {
-			c.Before("\nset\r", func() { time.Sleep(10 * time.Millisecond) })
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		_, err := a.Try(ctx, history.Exclusive)
-		cancel()
-		redistest.WantErr(t, "try past its deadline", err, impls.ErrCancelled)
-		redistest.WantErr(t, "close", a.Close(), nil)
-		if slices.Contains(a.keys(t, servers), true) {
-			t.Errorf("keys left by a cancelled attempt: %v", a.keys(t, servers))
 		}
 	})
 }

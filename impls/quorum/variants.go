@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"embed"
-
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -15,24 +14,24 @@ import (
 var lua embed.FS
 
 // Variants lists the family.
-func Variants() []impls.Variant { return []impls.Variant{redlockVariant()} }
-
-func redlockVariant() impls.Variant {
-	return impls.Variant{
-		Name:    "redlock",
-		Summary: "The same key and token on N independent masters at once; held by a majority within the lease, less drift; released everywhere.",
-		Kind:    history.Mutex, Topology: impls.Independent,
-		Source:  impls.Source{Article: "Redis series 13", Where: "RedLock; Redis documentation, the Redlock algorithm"},
-		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
-		Scripts: []*impls.Script{releaseScript, extendScript},
-		Claims: []impls.Claim{
-			{Text: "A minority of the masters may be down.", Holds: true, Command: impls.Command("redlock", "partition-minority")},
-			{Text: "A client that stalls between its requests and the replies is not granted an expired lock.", Holds: true, Command: impls.Command("redlock", "pause-after-grant")},
-			{Text: "The crash of a master no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
-			{Text: "Over one cluster it is as safe as over independent masters.", Holds: false, Command: impls.Command("redlock", "cluster-failover")},
-			{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
+func Variants() []impls.Variant {
+	return []impls.Variant{
+		{
+			Name:    "redlock",
+			Summary: "The same key and token on N independent masters at once; held by a majority within the lease, less drift; released everywhere.",
+			Kind:    history.Mutex, Topology: impls.Independent,
+			Source:  impls.Source{Article: "Redis series 13", Where: "RedLock; Redis documentation, the Redlock algorithm"},
+			Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
+			Scripts: []*impls.Script{releaseScript, extendScript},
+			Claims: []impls.Claim{
+				{Text: "A minority of the masters may be down.", Holds: true, Command: impls.Command("redlock", "partition-minority")},
+				{Text: "A client that stalls between its requests and the replies is not granted an expired lock.", Holds: true, Command: impls.Command("redlock", "pause-after-grant")},
+				{Text: "The crash of a master no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
+				{Text: "Over one cluster it is as safe as over independent masters.", Holds: false, Command: impls.Command("redlock", "cluster-failover")},
+				{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
+			},
+			Expect: expectRedlock(), New: impls.Leased(open),
 		},
-		Expect: expectRedlock(), New: impls.Leased(open),
 	}
 }
 

@@ -7,27 +7,19 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// halfReleased has the breaks of a hash of counts after a lost reply or request: the owner's count
-// stays one too high, the owner enters again for ever, and the others wait until it is idle for a
-// lease.
-func halfReleased() []string {
-	return []string{"progress/ambiguous-reply", "progress/orphan", "refusal/ambiguous-reply", "refusal/orphan",
-		"reentrancy/ambiguous-reply"}
-}
-
-// collide expects two clients with one owner id to hold together.
-func collide() verdicts.Expectation {
-	return verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant").
-		Or("store-integrity/double-grant", "release-safety/mis-unlock", "reentrancy/double-grant",
-			"mutual-exclusion/mis-unlock", "exclusive-use/mis-unlock", "store-integrity/mis-unlock")
-}
-
 // expectHash is a leased lock whose scripts compare the owner, and do not distinguish two clients
 // of one name.
 func expectHash() expect.Table {
+	collide := verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant").
+		Or("store-integrity/double-grant", "release-safety/mis-unlock", "reentrancy/double-grant",
+			"mutual-exclusion/mis-unlock", "exclusive-use/mis-unlock", "store-integrity/mis-unlock")
+	// After a lost reply or request the owner's count stays one too high, the owner enters again for
+	// ever, and the others wait until it is idle for a lease.
+	halfReleased := []string{"progress/ambiguous-reply", "progress/orphan", "refusal/ambiguous-reply", "refusal/orphan",
+		"reentrancy/ambiguous-reply"}
 	return expect.Leased().
-		With(expect.Table{"owner-collision": collide()}).
-		Luck(halfReleased(), "lost-reply-acquire", "lost-reply-release", "lost-request", "cancel-acquire", "blackhole-client",
+		With(expect.Table{"owner-collision": collide}).
+		Luck(halfReleased, "lost-reply-acquire", "lost-reply-release", "lost-request", "cancel-acquire", "blackhole-client",
 			"pause-server", "kill-server", "restart-delayed")
 }
 
@@ -49,15 +41,6 @@ func expectTimer() expect.Table {
 		}).
 		Luck(lost, "kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "pause-holder",
 			"pause-after-grant", "pause-server", "blackhole-client")
-}
-
-// expectRedisson is watchdog-timer with unique owners and waiters that are woken; a cut
-// subscription delays a waiter by at most the rest of the lease.
-func expectRedisson() expect.Table {
-	return expectTimer().With(expect.Table{
-		"owner-collision": verdicts.Safe(),
-		"pubsub-cut":      verdicts.Safe(),
-	})
 }
 
 // expectLocal is a leased lock that lets a client enter again because of the client's own count,

@@ -2,6 +2,7 @@ package reentrant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -82,27 +83,42 @@ func (l *hashLock) ask(ctx context.Context, mode history.Mode) (impls.Grant, tim
 	}
 	l.depth++
 	l.unsure = false
-	return impls.Grant{Lost: l.guard()}, 0, nil
-}
-
-// guard starts a watchdog if none runs, and returns its channel for a loss.
-func (l *hashLock) guard() <-chan struct{} {
 	if !l.how.watched {
-		return nil
+		return impls.Grant{}, 0, nil
 	}
 	if l.watch == nil || l.watch.over() {
-		l.watch = newWatchdog(l.env, func(ctx context.Context) (bool, error) { return l.how.renew(ctx, l.env, l.owner) })
+		renew := func(ctx context.Context) (bool, error) { return l.how.renew(ctx, l.env, l.owner) }
+		l.watch = &watchdog{env: l.env, renew: renew, lost: make(chan struct{})}
+		l.watch.ctx, l.watch.stop = context.WithCancel(context.Background()) // ended by the hold, not by the call that was granted
 		l.ended.Go(l.watch.run)
 	}
-	return l.watch.lost
+	return impls.Grant{Lost: l.watch.lost}, 0, nil
 }
 
-// Acquire polls, or waits for published releases.
+// Acquire polls. A lock that wakes its waiters subscribes to releases instead and waits at most as
+// long as the current hold may last. It wakes when the subscription begins, so that an earlier
+// release is not missed.
 func (l *hashLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	if l.how.woken {
-		return l.acquireWoken(ctx, mode)
+	if !l.how.woken {
+		return impls.PollUntilGranted(ctx, l.env, mode, l.Try)
 	}
-	return impls.PollUntilGranted(ctx, l.env, mode, l.Try)
+	if ctx.Err() != nil {
+		return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, ctx.Err())
+	}
+	g, left, err := l.ask(ctx, mode)
+	if err == nil || !errors.Is(err, impls.ErrBusy) {
+		return g, err
+	}
+	ear := impls.Listen(ctx, l.env.Redis(), l.env.Clock, channel(l.env), l.env.PollInterval())
+	defer ear.Close()
+	for errors.Is(err, impls.ErrBusy) {
+		// The reply for a hold that ends within this millisecond is 0.
+		if err := ear.Sleep(ctx, max(left, time.Millisecond)); err != nil {
+			return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, err)
+		}
+		g, left, err = l.ask(ctx, mode)
+	}
+	return g, err
 }
 
 // Extend restarts the lease by the watchdog's own script.
@@ -139,7 +155,13 @@ func (l *hashLock) Release(ctx context.Context) error {
 	}
 	found, err := l.how.release(ctx, l.env, l.owner)
 	if err != nil {
-		return l.unreleased(impls.ClassifyIn(ctx, "release "+l.env.Key, err))
+		// The outcome is unknown. It counts as done, or a watchdog would outlive the release around it
+		// or the next hold. The outermost may be repeated.
+		if l.depth > 0 {
+			l.depth--
+			l.unsure = l.depth == 0
+		}
+		return impls.ClassifyIn(ctx, "release "+l.env.Key, err)
 	}
 	l.unsure = false
 	if found == foreign {
@@ -151,16 +173,6 @@ func (l *hashLock) Release(ctx context.Context) error {
 		l.stopWatch()
 	}
 	return nil
-}
-
-// unreleased records a release with an unknown outcome. It counts as done, or a watchdog would
-// outlive the release around it or the next hold. The outermost may be repeated.
-func (l *hashLock) unreleased(err error) error {
-	if l.depth > 0 {
-		l.depth--
-		l.unsure = l.depth == 0
-	}
-	return err
 }
 
 // forget drops the hold.

@@ -31,54 +31,75 @@ type localLock struct {
 
 var _ impls.Lock = (*localLock)(nil)
 
-// openLocal makes handles that do not renew.
-func openLocal(env impls.Env) (impls.Lock, error) { return newLocal(env, nil) }
-
-// openBounded makes handles that renew, at most four times, while their object's flag is up.
-func openBounded(env impls.Env) (impls.Lock, error) {
-	flag := env.Shared.Get("watchdog-bounded", func() any { return &atomic.Bool{} }).(*atomic.Bool)
-	return newLocal(env, flag)
-}
-
-func newLocal(env impls.Env, renewing *atomic.Bool) (impls.Lock, error) {
-	l := &localLock{env: env, renewing: renewing}
-	l.ctx, l.cancel = context.WithCancel(context.Background()) // ended by Close
-	return l, nil
-}
-
-// Try increments a positive count, and otherwise sends a request.
-func (l *localLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	if mode == history.Shared {
-		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
-	}
-	if l.count == 0 {
-		if err := l.take(ctx); err != nil {
-			return impls.Grant{}, impls.ClassifyIn(ctx, "acquire "+l.env.Key, err)
+// openLocal makes handles that renew, at most four times, while their object's flag is up; or that
+// never do.
+func openLocal(renews bool) func(env impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) {
+		l := &localLock{env: env}
+		if renews {
+			l.renewing = env.Shared.Get("watchdog-bounded", func() any { return &atomic.Bool{} }).(*atomic.Bool)
 		}
+		l.ctx, l.cancel = context.WithCancel(context.Background()) // ended by Close
+		return l, nil
 	}
-	l.count++
-	return impls.Grant{Token: l.value}, nil
 }
 
-// take acquires the outermost hold on the server.
-func (l *localLock) take(ctx context.Context) error {
+// Try increments a positive count, and otherwise acquires the outermost hold on the server.
+func (l *localLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	what := "acquire " + l.env.Key
+	if mode == history.Shared {
+		return impls.Grant{}, fmt.Errorf("%s shared: %w", what, impls.ErrUnsupported)
+	}
+	if l.count > 0 {
+		l.count++
+		return impls.Grant{Token: l.value}, nil
+	}
 	value, err := impls.NewToken(l.env.Rand)
 	if err != nil {
-		return fmt.Errorf("%w: %w", impls.ErrUnavailable, err)
+		return impls.Grant{}, impls.ClassifyIn(ctx, what, fmt.Errorf("%w: %w", impls.ErrUnavailable, err))
 	}
 	ok, err := impls.SetMissing(ctx, l.env, value)
+	if err == nil && !ok {
+		err = impls.ErrBusy
+	}
 	if err != nil {
-		return err
+		return impls.Grant{}, impls.ClassifyIn(ctx, what, err)
 	}
-	if !ok {
-		return impls.ErrBusy
-	}
-	l.value = value
+	l.count, l.value = 1, value
 	if l.renewing != nil {
 		l.renewing.Store(true)
 		l.loops.Go(func() { l.renewBounded(l.ctx, value) })
 	}
-	return nil
+	return impls.Grant{Token: value}, nil
+}
+
+// maxRenewals is how often the source renews one hold.
+const maxRenewals = 4
+
+// renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal
+// comes after the lease. It reads the flag only between two sleeps, so a loop may outlive its hold
+// and see the flag of the next.
+//
+// As in the source, a missing key is not an error. After a failed renewal the source tries again at
+// once, without end; here it waits for one poll interval.
+func (l *localLock) renewBounded(ctx context.Context, value string) {
+	for n := 0; n < maxRenewals && l.renewing.Load(); {
+		call := l.env.Clock.Now()
+		ok, err := impls.Yes(localRenewScript.Run(ctx, l.env, value))
+		if ctx.Err() == nil && l.env.OnRenew != nil {
+			r := renewal(l.env, call, ok, err)
+			r.Token = value
+			l.env.OnRenew(r)
+		}
+		pause := l.env.PollInterval()
+		if err == nil {
+			n++
+			pause = l.env.Lease
+		}
+		if l.env.Clock.Sleep(ctx, pause) != nil {
+			return
+		}
+	}
 }
 
 // Acquire polls.

@@ -2,7 +2,9 @@ package reentrant
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -100,5 +102,29 @@ func TestReleaseMayBeRepeatedWhileItsOutcomeIsUnknown(t *testing.T) {
 			redistest.WantErr(t, name+": release again", a.Release(t.Context()), nil)
 			redistest.WantErr(t, name+": release a third time", a.Release(t.Context()), impls.ErrNotHeld)
 		}
+	})
+}
+
+func TestRedissonSendsOneRequestWhileItWaits(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
+		a.Hold(t)
+		sent := b.Record()
+		took := b.Waits(t.Context(), history.Exclusive)
+		time.Sleep(lease / 2)
+		synctest.Wait()
+		asked := 0
+		for _, line := range sent.Take() {
+			if strings.HasPrefix(line, "eval") {
+				asked++
+			}
+		}
+		// Once at first, once more when the subscription has begun; a script that is not known yet
+		// costs one more each.
+		if asked > 3 {
+			t.Errorf("the waiter sent %d requests in half a lease", asked)
+		}
+		_ = a.Release(t.Context())
+		<-took
 	})
 }

@@ -16,24 +16,24 @@ var (
 	renewScript   = impls.NewLeaseScript(impls.EmbeddedScript(lua, "reentrant_renew.lua"))
 )
 
-// counted is the hash of the source, without and with its timer.
+// counted is the hash of the source, and timed with its timer.
 var (
-	counted = hashProtocol{acquire: acquireCounted, release: releaseCounted}
-	timed   = hashProtocol{acquire: acquireCounted, release: releaseCounted, renew: renewCounted, watched: true}
+	counted = hashProtocol{
+		acquire: func(ctx context.Context, env impls.Env, owner string) (bool, time.Duration, error) {
+			ok, err := impls.Yes(acquireScript.Run(ctx, env, owner))
+			return ok, 0, err
+		},
+		release: func(ctx context.Context, env impls.Env, owner string) (released, error) {
+			return found(releaseScript.Run(ctx, env.Redis(), []string{env.Key}, owner))
+		},
+	}
+	timed = hashProtocol{
+		acquire: counted.acquire, release: counted.release, watched: true,
+		renew: func(ctx context.Context, env impls.Env, owner string) (bool, error) {
+			return impls.Yes(renewScript.Run(ctx, env, owner))
+		},
+	}
 )
-
-func acquireCounted(ctx context.Context, env impls.Env, owner string) (bool, time.Duration, error) {
-	ok, err := impls.Yes(acquireScript.Run(ctx, env, owner))
-	return ok, 0, err
-}
-
-func releaseCounted(ctx context.Context, env impls.Env, owner string) (released, error) {
-	return found(releaseScript.Run(ctx, env.Redis(), []string{env.Key}, owner))
-}
-
-func renewCounted(ctx context.Context, env impls.Env, owner string) (bool, error) {
-	return impls.Yes(renewScript.Run(ctx, env, owner))
-}
 
 // found reads the reply of a release: nil, 0 or 1.
 func found(cmd *redis.Cmd) (released, error) {

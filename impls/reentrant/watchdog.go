@@ -21,13 +21,6 @@ type watchdog struct {
 	stop  context.CancelFunc
 }
 
-// newWatchdog makes a watchdog; the caller runs it.
-func newWatchdog(env impls.Env, renew func(ctx context.Context) (bool, error)) *watchdog {
-	w := &watchdog{env: env, renew: renew, lost: make(chan struct{})}
-	w.ctx, w.stop = context.WithCancel(context.Background()) // ended by the hold, not by the call that was granted
-	return w
-}
-
 // over reports whether the watchdog has ended.
 func (w *watchdog) over() bool {
 	select {
@@ -38,30 +31,26 @@ func (w *watchdog) over() bool {
 	}
 }
 
+// run renews until the watchdog is stopped or the hold is lost. It does not report a renewal during
+// which it was stopped.
 func (w *watchdog) run() {
 	for w.env.Clock.Sleep(w.ctx, w.env.Lease/renewalsPerLease) == nil {
-		if !w.tick() {
+		call := w.env.Clock.Now()
+		ok, err := w.renew(w.ctx)
+		if w.ctx.Err() != nil {
+			return
+		}
+		gone := err == nil && !ok
+		if gone {
+			close(w.lost)
+		}
+		if r := renewal(w.env, call, ok, err); w.env.OnRenew != nil {
+			w.env.OnRenew(r)
+		}
+		if gone {
 			return
 		}
 	}
-}
-
-// tick renews once and reports whether to continue. It does not report a renewal during which the
-// watchdog was stopped.
-func (w *watchdog) tick() bool {
-	call := w.env.Clock.Now()
-	ok, err := w.renew(w.ctx)
-	if w.ctx.Err() != nil {
-		return false
-	}
-	gone := err == nil && !ok
-	if gone {
-		close(w.lost)
-	}
-	if r := renewal(w.env, call, ok, err); w.env.OnRenew != nil {
-		w.env.OnRenew(r)
-	}
-	return !gone
 }
 
 // renewal describes one renewal: valid for a lease from its sending, or its error.

@@ -77,29 +77,6 @@ func TestTheRowsOf004(t *testing.T) {
 	}
 }
 
-// TestReadersOfAMillisecondShareAMark: two readers of the same millisecond have the same mark, and
-// the first release deletes it.
-func TestReadersOfAMillisecondShareAMark(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		a, b, w := join(t, s, "rw-hash", "a"), join(t, s, "rw-hash", "b"), join(t, s, "rw-hash", "w")
-		a.Asks(t, "first reader", read, nil)
-		b.Asks(t, "reader of the same millisecond", read, nil)
-		a.Leaves(t, "first reader", nil)
-		w.Asks(t, "writer while b reads", write, nil)
-	})
-}
-
-// TestAClockAheadLetsASecondWriterIn: to a client whose clock is ahead, a valid mark has timed out.
-func TestAClockAheadLetsASecondWriterIn(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		a, c := join(t, s, "rw-hash", "a"), s.Client(t)
-		env := c.Env(t, "b", lease)
-		env.Clock = ahead{lease + 10*time.Millisecond}
-		a.Asks(t, "writer", write, nil)
-		redistest.WantErr(t, "writer with a clock ahead", errOf(c.Open(t, redistest.Find(t, Variants(), "rw-hash"), env).Try(t.Context(), write)), nil)
-	})
-}
-
 // TestALateWriter: a late writer of rw-pair deletes the next writer's mark; rw-hash compares first.
 func TestALateWriter(t *testing.T) {
 	for name, blind := range map[string]bool{"rw-pair": true, "rw-hash": false} {

@@ -10,7 +10,7 @@ import (
 var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
 		// No writer is ever granted the lock.
-		"rw-owner": append(neverGranted(), "readers-share", "two-waits", "readers-wake", "mixed-modes", "unanswered", "released-between", "connections-cut", "refused-reader", "reserved-words"),
+		"rw-owner": append(kit.NeverGranted(), "readers-share", "readers-wake", "mixed-modes", "refused-reader"),
 		// The script computes the names of its keys.
 		"rw-owner-fixed": {"one-slot"},
 		// One mark for all readers, two keys without a tag, DEL as a release.
@@ -28,10 +28,3 @@ var exceptions = kit.Exceptions{
 func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
 
 func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
-
-// neverGranted are the rules that need a grant.
-func neverGranted() []string {
-	return []string{"busy-is-busy", "clean", "deadline", "excludes", "lost-release", "no-lost-update", "one-slot", "one-wins",
-		"release-needs-a-hold", "release-once", "scripts-forgotten", "waits",
-		"names-apart", "reuse", "release-frees", "loss-returns", "context-ended", "bounded-requests", "no-stale-signals", "nothing-running", "released-at-once", "asked-again", "try-returns", "no-answer", "between-requests"}
-}

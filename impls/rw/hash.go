@@ -20,15 +20,6 @@ const (
 	hashKey   = 10 * time.Second
 )
 
-// hash keeps one read mark and one write mark, each the time at which it was set by its client's
-// clock.
-type hash struct {
-	env      impls.Env
-	acquire  byMode
-	release  byMode
-	timeouts timeouts
-}
-
 // timeouts are the three times of the article.
 type timeouts struct{ key, read, write time.Duration }
 
@@ -45,31 +36,30 @@ func timeoutsFor(lease time.Duration) timeouts {
 	return timeouts{scaled(hashKey), scaled(hashRead), scaled(hashWrite)}
 }
 
-func newHash(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
-	return func(env impls.Env) (impls.Lock, error) {
-		return &lock{env: env, protocol: hash{env, acquire, release, timeoutsFor(env.Lease)}}, nil
+// hash keeps one read mark and one write mark, each the time at which it was set by its client's
+// clock.
+func hash(acquire, release byMode) protocol {
+	return protocol{
+		// Others respect the mark until its time plus the mode's time-out, which is therefore the
+		// hold's validity.
+		take: func(ctx context.Context, env impls.Env, mode history.Mode) (hold, bool, error) {
+			now, t := env.Clock.Now().Truncate(time.Millisecond), timeoutsFor(env.Lease)
+			mark := strconv.FormatInt(now.UnixMilli(), 10)
+			n, err := acquire.of(mode).Run(ctx, env.Redis(), []string{env.Key},
+				t.key.Milliseconds(), t.read.Milliseconds(), t.write.Milliseconds(), mark).Int()
+			limit := t.write
+			if mode == history.Shared {
+				limit = t.read
+			}
+			return hold{mode: mode, mark: mark, until: now.Add(limit)}, n == 1, err
+		},
+		// It always returns that it released: the article's scripts have no reply.
+		give: func(ctx context.Context, env impls.Env, h hold) (bool, error) {
+			err := release.of(h.mode).Run(ctx, env.Redis(), []string{env.Key}, h.mark).Err()
+			if errors.Is(err, redis.Nil) {
+				err = nil
+			}
+			return true, err
+		},
 	}
-}
-
-// take marks the hash with the client's time. Others respect the mark until that time plus the
-// mode's time-out, which is therefore the hold's validity.
-func (h hash) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
-	now, t := h.env.Clock.Now().Truncate(time.Millisecond), h.timeouts
-	mark := strconv.FormatInt(now.UnixMilli(), 10)
-	n, err := h.acquire.of(mode).Run(ctx, h.env.Redis(), []string{h.env.Key},
-		t.key.Milliseconds(), t.read.Milliseconds(), t.write.Milliseconds(), mark).Int()
-	limit := t.write
-	if mode == history.Shared {
-		limit = t.read
-	}
-	return hold{mode: mode, mark: mark, until: now.Add(limit)}, n == 1, err
-}
-
-// give always returns that it released: the article's scripts have no reply.
-func (h hash) give(ctx context.Context, held hold) (bool, error) {
-	err := h.release.of(held.mode).Run(ctx, h.env.Redis(), []string{h.env.Key}, held.mark).Err()
-	if errors.Is(err, redis.Nil) {
-		err = nil
-	}
-	return true, err
 }

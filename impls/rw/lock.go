@@ -10,12 +10,14 @@ import (
 )
 
 // protocol is what distinguishes the locks.
-type protocol interface {
+type protocol struct {
 	// take acquires a hold. ok is false if refused.
-	take(ctx context.Context, mode history.Mode) (h hold, ok bool, err error)
+	take func(ctx context.Context, env impls.Env, mode history.Mode) (h hold, ok bool, err error)
 	// give releases a hold. ok is false if the server did not know it.
-	give(ctx context.Context, h hold) (ok bool, err error)
+	give func(ctx context.Context, env impls.Env, h hold) (ok bool, err error)
 }
+
+func (p protocol) open(env impls.Env) (impls.Lock, error) { return &lock{env: env, how: p}, nil }
 
 // hold is one grant.
 type hold struct {
@@ -26,16 +28,16 @@ type hold struct {
 
 // lock is one client's handle.
 type lock struct {
-	env      impls.Env
-	protocol protocol
-	holds    []hold // innermost last
+	env   impls.Env
+	how   protocol
+	holds []hold // innermost last
 }
 
 var _ impls.Lock = (*lock)(nil)
 
 // Try makes one attempt, even if the client already holds: the server decides.
 func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	h, ok, err := l.protocol.take(ctx, mode)
+	h, ok, err := l.how.take(ctx, l.env, mode)
 	if err != nil {
 		return impls.Grant{}, impls.Classify(l.what("acquire", mode), err)
 	}
@@ -64,7 +66,7 @@ func (l *lock) Release(ctx context.Context) error {
 	}
 	last := len(l.holds) - 1
 	h := l.holds[last]
-	ok, err := l.protocol.give(ctx, h)
+	ok, err := l.how.give(ctx, l.env, h)
 	if err != nil {
 		return impls.Classify(l.what("release", h.mode), err)
 	}
@@ -94,13 +96,4 @@ func (b byMode) of(mode history.Mode) *impls.Script {
 		return b.shared
 	}
 	return b.exclusive
-}
-
-// inLeaseUnit returns the scripts and the lease argument: seconds, as the articles have it, when
-// the lease is whole seconds, else milliseconds.
-func (b byMode) inLeaseUnit(lease time.Duration) (byMode, int64) {
-	if impls.WholeSeconds(lease) {
-		return b, int64(lease / time.Second)
-	}
-	return byMode{b.shared.Millis(), b.exclusive.Millis()}, lease.Milliseconds()
 }

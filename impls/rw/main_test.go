@@ -1,9 +1,7 @@
 package rw
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -23,11 +21,3 @@ func join(t *testing.T, s *redistest.Server, name, owner string) redistest.Party
 }
 
 func errOf(_ impls.Grant, err error) error { return err }
-
-// ahead is a clock that is off by a constant.
-type ahead struct{ by time.Duration }
-
-func (a ahead) Now() time.Time { return time.Now().Add(a.by) }
-func (a ahead) Sleep(ctx context.Context, d time.Duration) error {
-	return impls.SystemClock{}.Sleep(ctx, d)
-}

@@ -7,14 +7,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// owner keeps the readers as fields of a hash and the writer as a string, both named by the owner,
-// without a lease.
-type owner struct {
-	env     impls.Env
-	acquire byMode
-	release byMode
-}
-
 // ownerKeys derives the keys that the scripts compute.
 type ownerKeys struct{}
 
@@ -26,18 +18,17 @@ func (ownerKeys) Derived(keys, _ []string) (all []string) {
 	return all
 }
 
-func newOwner(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
-	return func(env impls.Env) (impls.Lock, error) {
-		return &lock{env: env, protocol: owner{env, acquire, release}}, nil
+// owner keeps the readers as fields of a hash and the writer as a string, both named by the owner,
+// without a lease.
+func owner(acquire, release byMode) protocol {
+	return protocol{
+		take: func(ctx context.Context, env impls.Env, mode history.Mode) (hold, bool, error) {
+			n, err := acquire.of(mode).Run(ctx, env.Redis(), []string{env.Key}, env.Owner).Int()
+			return hold{mode: mode}, n == 1, err
+		},
+		give: func(ctx context.Context, env impls.Env, h hold) (bool, error) {
+			n, err := release.of(h.mode).Run(ctx, env.Redis(), []string{env.Key}, env.Owner).Int()
+			return n == 1, err
+		},
 	}
-}
-
-func (o owner) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
-	n, err := o.acquire.of(mode).Run(ctx, o.env.Redis(), []string{o.env.Key}, o.env.Owner).Int()
-	return hold{mode: mode}, n == 1, err
-}
-
-func (o owner) give(ctx context.Context, h hold) (bool, error) {
-	n, err := o.release.of(h.mode).Run(ctx, o.env.Redis(), []string{o.env.Key}, o.env.Owner).Int()
-	return n == 1, err
 }

@@ -3,6 +3,7 @@ package rw
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -10,39 +11,28 @@ import (
 
 // pair keeps one mark for all readers and one for the writer, under two unrelated names; every
 // release deletes the mark.
-type pair struct {
-	env         impls.Env
-	acquire     byMode
-	lease       int64 // in the unit of the scripts
-	read, write string
-}
-
-func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
+func pair(acquire byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {
-		p := pair{env: env}
-		p.read, p.write = pairKeys(env.Key)
-		p.acquire, p.lease = scripts.inLeaseUnit(env.Lease)
-		return &lock{env: env, protocol: p}, nil
+		// The article's two plain names, without braces: a hash tag would mend a defect of the article.
+		plain := strings.NewReplacer("{", "", "}", "").Replace(env.Key)
+		read, write := plain+":read", plain+":write"
+		acquire, lease := acquire, int64(env.Lease/time.Second)
+		if !impls.WholeSeconds(env.Lease) {
+			acquire, lease = byMode{acquire.shared.Millis(), acquire.exclusive.Millis()}, env.Lease.Milliseconds()
+		}
+		return protocol{
+			take: func(ctx context.Context, env impls.Env, mode history.Mode) (hold, bool, error) {
+				n, err := acquire.of(mode).Run(ctx, env.Redis(), []string{read, write}, lease).Int()
+				return hold{mode: mode}, n == 1, err
+			},
+			give: func(ctx context.Context, env impls.Env, h hold) (bool, error) {
+				key := write
+				if h.mode == history.Shared {
+					key = read
+				}
+				n, err := env.Redis().Del(ctx, key).Result()
+				return n == 1, err
+			},
+		}.open(env)
 	}
-}
-
-// pairKeys makes the article's two plain names. It removes braces: a hash tag would mend a defect
-// of the article.
-func pairKeys(key string) (read, write string) {
-	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
-	return plain + ":read", plain + ":write"
-}
-
-func (p pair) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
-	n, err := p.acquire.of(mode).Run(ctx, p.env.Redis(), []string{p.read, p.write}, p.lease).Int()
-	return hold{mode: mode}, n == 1, err
-}
-
-func (p pair) give(ctx context.Context, h hold) (bool, error) {
-	key := p.write
-	if h.mode == history.Shared {
-		key = p.read
-	}
-	n, err := p.env.Redis().Del(ctx, key).Result()
-	return n == 1, err
 }

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +36,20 @@ const anyNumber = -1
 func (p *Pairing[T]) Expect(r Request, value T) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r.opaque || r.Len() == 0 || p.unanswered(r) {
+	if r.opaque || r.Len() == 0 {
+		return false
+	}
+	if r.Len() == 3 && fold(r.Arg(0), "CLIENT") && fold(r.Arg(1), "REPLY") {
+		p.muted = fold(r.Arg(2), "OFF") || p.muted && !fold(r.Arg(2), "ON")
+		if fold(r.Arg(2), "SKIP") {
+			p.skip = 2
+		}
+	}
+	if p.skip > 0 {
+		p.skip--
+		return false
+	}
+	if p.muted {
 		return false
 	}
 	if p.len == len(p.ring) {
@@ -47,8 +61,13 @@ func (p *Pairing[T]) Expect(r Request, value T) bool {
 	}
 	e := &p.ring[(p.first+p.len)%len(p.ring)]
 	p.len++
-	e.left, e.sub = replies(r)
-	e.value, e.seen = value, false
+	*e = entry[T]{value: value, left: 1, sub: confirms(r.Arg(0))}
+	if e.sub != "" {
+		e.left = max(1, r.Len()-1)
+		if strings.Contains(e.sub, "UN") && r.Len() == 1 {
+			e.left = anyNumber
+		}
+	}
 	p.subscribes = p.subscribes || e.sub != ""
 	return true
 }
@@ -74,8 +93,11 @@ func (p *Pairing[T]) Answer(r Reply) (value T, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kind := p.confirmation(r)
-	if kind == "" && (r.opaque || r.kind() == '>' || p.message(r)) {
-		return value, false
+	if kind == "" {
+		message := p.subscribed > 0 && r.kind() == '*' && slices.Contains([]string{"message", "pmessage", "smessage"}, string(r.elem(0)))
+		if r.opaque || r.kind() == '>' || message {
+			return value, false
+		}
 	}
 	if p.len == 0 {
 		return value, false
@@ -123,34 +145,7 @@ func (p *Pairing[T]) drop() {
 	p.len--
 }
 
-// unanswered reports whether the node does not reply to a request because of CLIENT REPLY.
-func (p *Pairing[T]) unanswered(r Request) bool {
-	if r.Len() == 3 && fold(r.Arg(0), "CLIENT") && fold(r.Arg(1), "REPLY") {
-		p.muted = fold(r.Arg(2), "OFF") || p.muted && !fold(r.Arg(2), "ON")
-		if fold(r.Arg(2), "SKIP") {
-			p.skip = 2
-		}
-	}
-	if p.skip > 0 {
-		p.skip--
-		return true
-	}
-	return p.muted
-}
-
 func fold(b []byte, word string) bool { return strings.EqualFold(string(b), word) }
-
-// replies returns how many replies a request has, and the command that they confirm.
-func replies(r Request) (left int, sub string) {
-	sub = confirms(r.Arg(0))
-	switch {
-	case sub == "":
-		return 1, ""
-	case strings.Contains(sub, "UN") && r.Len() == 1:
-		return anyNumber, sub
-	}
-	return max(1, r.Len()-1), sub
-}
 
 // confirms returns the command that a word in any case confirms, SUBSCRIBE or a like one; "" for
 // any other word.
@@ -175,12 +170,4 @@ func (p *Pairing[T]) confirmation(r Reply) string {
 		p.subscribed = n
 	}
 	return kind
-}
-
-func (p *Pairing[T]) message(r Reply) bool {
-	if p.subscribed == 0 || r.kind() != '*' {
-		return false
-	}
-	what := string(r.elem(0))
-	return what == "message" || what == "pmessage" || what == "smessage"
 }

@@ -46,7 +46,10 @@ func (s *replyScan) next(buf []byte) (int, error) {
 		case unknown:
 			return 0, fmt.Errorf("%w: an element begins with %.1q", errSyntax, text)
 		case bulk:
-			next, err = s.bulk(buf, text[1:], next)
+			var n int
+			if n, err = length(text[1:], maxFrame); err == nil && n >= 0 {
+				next, err = payload(buf, next, n)
+			}
 		case aggregate, pairs:
 			elements, err = s.count(text[1:], kind)
 		}
@@ -73,15 +76,6 @@ func (s *replyScan) next(buf []byte) (int, error) {
 			return next, nil
 		}
 	}
-}
-
-// bulk returns the offset after a string whose head ends at from; 0 if it is incomplete.
-func (s *replyScan) bulk(buf, head []byte, from int) (next int, err error) {
-	n, err := length(head, maxFrame)
-	if err != nil || n < 0 {
-		return from, err
-	}
-	return payload(buf, from, n)
 }
 
 // count returns how many elements an aggregate has; of a null, 0.

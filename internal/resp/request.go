@@ -134,9 +134,24 @@ func (s *requestScan) next(buf []byte) (int, error) {
 
 // argument reads one bulk string; false if it is incomplete.
 func (s *requestScan) argument(buf []byte) (bool, error) {
-	n, from, err := s.argumentHead(buf)
-	if from == 0 || err != nil {
-		return false, err
+	n, from, short := head(buf, s.pos, '$')
+	if short {
+		s.seen = 0
+	} else {
+		var text []byte
+		var err error
+		if text, from, err = s.line(buf); text == nil || err != nil {
+			return false, err
+		}
+		if len(text) == 0 || text[0] != '$' {
+			return false, fmt.Errorf("%w: an argument begins with %.1q", errSyntax, text)
+		}
+		if n, err = length(text[1:], maxFrame); err == nil && n < 0 {
+			err = fmt.Errorf("%w: an argument is null", errSyntax)
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	next, err := payload(buf, from, n)
 	if next == 0 || err != nil {
@@ -145,26 +160,6 @@ func (s *requestScan) argument(buf []byte) (bool, error) {
 	s.args = append(s.args, span{from, from + n})
 	s.pos, s.want = next, s.want-1
 	return true, nil
-}
-
-// argumentHead reads the head of a bulk string. It returns the string's length and offset; an
-// offset of 0 if the head is incomplete.
-func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
-	if n, from, ok := head(buf, s.pos, '$'); ok {
-		s.seen = 0
-		return n, from, nil
-	}
-	text, from, err := s.line(buf)
-	if text == nil || err != nil {
-		return 0, 0, err
-	}
-	if len(text) == 0 || text[0] != '$' {
-		return 0, 0, fmt.Errorf("%w: an argument begins with %.1q", errSyntax, text)
-	}
-	if n, err = length(text[1:], maxFrame); err == nil && n < 0 {
-		err = fmt.Errorf("%w: an argument is null", errSyntax)
-	}
-	return n, from, err
 }
 
 // inline reads a request of one line of words, as typed in a terminal. LF without CR ends it, as on

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"strconv"
 	"unicode/utf8"
 )
@@ -16,24 +17,16 @@ func Text(b []byte, size int) string {
 		}
 		b, cut = b[:end], "…"
 	}
-	if printable(b) {
-		return string(b) + cut
-	}
-	q := strconv.Quote(string(b))
-	return q[1:len(q)-1] + cut
-}
-
-func printable(b []byte) bool {
 	ascii := 0
 	for ascii < len(b) && ' ' <= b[ascii] && b[ascii] <= '~' { // most texts are no more than that
 		ascii++
 	}
-	for _, r := range string(b[ascii:]) {
-		if r == utf8.RuneError || !strconv.IsPrint(r) {
-			return false
-		}
+	odd := func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }
+	if !bytes.ContainsFunc(b[ascii:], odd) {
+		return string(b) + cut
 	}
-	return true
+	q := strconv.Quote(string(b))
+	return q[1:len(q)-1] + cut
 }
 
 // Line returns the reply as one line: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is

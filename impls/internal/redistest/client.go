@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // Client is one client of a server. Before, LoseReply and LoseRequest apply once, to the client's
@@ -22,8 +24,9 @@ import (
 type Client struct {
 	Redis  redis.UniversalClient
 	server *Server
-	mu     sync.Mutex // protects rules: a lock's background goroutine may send while the test adds one
+	mu     sync.Mutex // protects rules and record: a lock's background goroutine may send while the test adds one
 	rules  []rule
+	record []*Commands
 }
 
 type rule struct {
@@ -41,6 +44,63 @@ func (c *Client) LoseReply(text string) { c.add(rule{text: text, lose: "reply"})
 // LoseRequest cuts the connection before the request reaches the server; the client cannot tell it
 // from LoseReply.
 func (c *Client) LoseRequest(text string) { c.add(rule{text: text, lose: "request"}) }
+
+// Commands has the commands of clients in the order in which they were sent.
+type Commands struct {
+	mu   sync.Mutex // protects sent
+	sent [][]any
+}
+
+// Record starts recording the client's commands.
+func (c *Client) Record() *Commands {
+	r := &Commands{}
+	c.RecordIn(r)
+	return r
+}
+
+// RecordIn starts recording the client's commands together with those of others.
+func (c *Client) RecordIn(r *Commands) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.record = append(c.record, r)
+}
+
+// Take returns the commands so far, one line for each, and removes them.
+func (r *Commands) Take() (lines []string) {
+	for _, args := range r.TakeArgs() {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintln(args...)))
+	}
+	return lines
+}
+
+// TakeArgs is Take with the arguments apart.
+func (r *Commands) TakeArgs() [][]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sent := r.sent
+	r.sent = nil
+	return sent
+}
+
+// Mark adds a command, which no client need have sent.
+func (r *Commands) Mark(args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, args)
+}
+
+// sends records a request.
+func (c *Client) sends(q resp.Request) {
+	args := make([]any, q.Len())
+	for i := range args {
+		args[i] = string(q.Arg(i))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.record {
+		r.Mark(args...)
+	}
+}
 
 func (c *Client) add(r rule) {
 	c.mu.Lock()
@@ -71,7 +131,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{Conn: conn, client: c}, nil
+	return &wire{Conn: conn, client: c, show: resp.EachRequest(c.sends)}, nil
 }
 
 // Env is an environment for a lock of this client on a key derived from the test's name, with a
@@ -89,12 +149,14 @@ func (c *Client) Env(t testing.TB, owner string, lease time.Duration) impls.Env 
 type wire struct {
 	net.Conn
 	client *Client
+	show   func(request []byte)
 	mu     sync.Mutex // protects lost: reads and writes may come from two goroutines
 	lost   string
 }
 
 // Write sends a request, unless a rule loses it.
 func (w *wire) Write(b []byte) (int, error) {
+	w.show(b)
 	r := w.client.take(b)
 	if r.do != nil {
 		r.do()

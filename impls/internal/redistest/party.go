@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -61,6 +62,23 @@ func (h Handle) Asks(t testing.TB, what string, mode history.Mode, want error) i
 func (h Handle) Leaves(t testing.TB, what string, want error) {
 	t.Helper()
 	WantErr(t, what, h.Release(t.Context()), want)
+}
+
+// Outcome is what became of a wait, and when.
+type Outcome struct {
+	Grant impls.Grant
+	Err   error
+	At    time.Time
+}
+
+// Waits acquires in the background.
+func (h Handle) Waits(ctx context.Context, mode history.Mode) <-chan Outcome {
+	out := make(chan Outcome, 1)
+	go func() {
+		g, err := h.Acquire(ctx, mode)
+		out <- Outcome{g, err, time.Now()}
+	}()
+	return out
 }
 
 // Party is one client with its handle.

@@ -1,8 +1,13 @@
+// Package redistest provides a server, clients with faulty connections, and lock handles for the
+// tests of the lock families.
+//
+// Virtual runs a test against miniredis in a testing/synctest bubble, where time is free and expiry
+// exact. Real runs it against redis-server from PATH, and skips it if there is none, unless the
+// environment variable LOCKBENCH_REQUIRE names "process". Both runs it against each.
 package redistest
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -80,12 +85,4 @@ func (s *Server) Client(t testing.TB) *Client {
 		}
 	})
 	return c
-}
-
-// String names the server for messages.
-func (s *Server) String() string {
-	if s.Live != nil {
-		return "the embedded server"
-	}
-	return fmt.Sprintf("redis-server at %s", s.Addr)
 }
