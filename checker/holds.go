@@ -22,8 +22,26 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	var o op
 	for place := range a.walk(k) {
 		k.unpack(&o, place)
-		if err := p.step(&o); err != nil {
+		c := p.clients[o.client]
+		if c == nil {
+			c = &client{crashes: ev.crashes[a.client(&o)]}
+			p.clients[o.client] = c
+		}
+		// a critical section, an extend (a watchdog's) and a notice of loss may overlap others
+		if o.kind != history.Use && o.kind != history.Extend && o.kind != history.Lost {
+			if c.last.line != 0 && o.call < c.last.ret {
+				return a.broken(o.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
+					a.client(&o), o.kind, o.call, c.last.line+1, c.last.ret)
+			}
+			c.last = o
+		}
+		p.settle(c, o.call)
+		if err := p.called(c, &o); err != nil {
 			return err
+		}
+		c.waiting = insert(c.waiting, &o)
+		if o.call == o.ret {
+			p.settle(c, o.ret)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.clients)) {
@@ -38,36 +56,27 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	return nil
 }
 
-func (p *pass) step(o *op) error {
-	c := p.clients[o.client]
-	if c == nil {
-		c = &client{crashes: p.ev.crashes[p.a.client(o)]}
-		p.clients[o.client] = c
-	}
-	if !o.spans() {
-		if c.last.line != 0 && o.call < c.last.ret {
-			return p.a.broken(o.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
-				p.a.client(o), o.kind, o.call, c.last.line+1, c.last.ret)
-		}
-		c.last = *o
-	}
-	p.settle(c, o.call)
-	if err := p.called(c, o); err != nil {
-		return err
-	}
-	c.waiting = insert(c.waiting, o)
-	if o.call == o.ret {
-		p.settle(c, o.ret)
-	}
-	return nil
-}
-
 // settle applies what has returned to a client by an instant.
 func (p *pass) settle(c *client, now int64) {
 	n := 0
 	for ; n < len(c.waiting) && c.waiting[n].ret <= now; n++ {
-		p.died(c, c.waiting[n].ret)
-		p.returned(c, &c.waiting[n])
+		o := &c.waiting[n]
+		p.died(c, o.ret)
+		if o.kind != history.Acquire && o.kind != history.Extend && o.kind != history.Release {
+			continue
+		}
+		p.answered(c, o)
+		if o.granted() {
+			p.reenter(c, o)
+			continue
+		}
+		switch h := c.holdOf(o); {
+		case h == nil:
+		case o.kind == history.Extend:
+			p.extended(c, h, o, !p.mayMeanGhost(c, o))
+		case o.kind == history.Release:
+			p.left(c, h, o)
+		}
 	}
 	c.waiting = slices.Delete(c.waiting, 0, n)
 	p.died(c, now)
@@ -115,8 +124,18 @@ func (p *pass) called(c *client, o *op) error {
 			}
 		}
 	case history.Use, history.Write:
-		if h := p.innermost(c, o); h != nil {
-			p.k.assign(o, h.n, h.mode)
+		var in *openHold // the innermost of its mode; a section may have another than its hold
+		for _, h := range slices.Backward(c.open) {
+			fits := o.stated.fits(h.mode)
+			if !h.released && h.began.ret <= o.call && (fits || in == nil) {
+				in = h
+				if fits {
+					break
+				}
+			}
+		}
+		if in != nil {
+			p.k.assign(o, in.n, in.mode)
 		}
 	}
 	return nil
@@ -205,20 +224,6 @@ func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 	return best, nil
 }
 
-// innermost returns the hold in which a critical section or a write lies.
-func (p *pass) innermost(c *client, o *op) (any *openHold) {
-	for _, h := range slices.Backward(c.open) {
-		switch {
-		case h.released || h.began.ret > o.call:
-		case o.stated.fits(h.mode):
-			return h
-		case any == nil: // a section may have another mode than its hold
-			any = h
-		}
-	}
-	return any
-}
-
 // late notes an accepted release or extend whose hold was not possible when it was called. While
 // another operation of the client is under way, or one of unknown outcome may have begun a hold, it
 // may be about that one.
@@ -240,26 +245,6 @@ func (p *pass) late(c *client, h *openHold, o *op) {
 // fits.
 func (p *pass) mayMeanGhost(c *client, o *op) bool {
 	return p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token)
-}
-
-func (p *pass) returned(c *client, o *op) {
-	if o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
-		p.answered(c, o)
-	}
-	switch o.kind {
-	case history.Acquire:
-		if o.granted() {
-			p.reenter(c, o)
-		}
-	case history.Extend:
-		if h := c.holdOf(o); h != nil {
-			p.extended(c, h, o, !p.mayMeanGhost(c, o))
-		}
-	case history.Release:
-		if h := c.holdOf(o); h != nil {
-			p.left(c, h, o)
-		}
-	}
 }
 
 // holdOf returns the open hold that an operation belongs to.

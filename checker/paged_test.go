@@ -9,7 +9,7 @@ import (
 func TestPaged(t *testing.T) {
 	var l paged[uint32]
 	for i := range uint32(2*pageSize + 1) {
-		if n := l.add(i); n != i+1 || l.len() != n {
+		if n := l.add(i); n != i+1 || l.n != n {
 			t.Fatalf("element %d has number %d", i, n)
 		}
 	}
@@ -36,7 +36,7 @@ func TestNumbered(t *testing.T) {
 			}
 		}
 	}
-	d.seal()
+	d.table = nil
 	for i, w := range words {
 		if d.text(uint32(i)+1) != w {
 			t.Fatalf("string %d is another", i+1)

@@ -17,28 +17,22 @@ func (a *archive) show(v *Violation, ev *evidence, bare bool) {
 		v.of = k.grantBefore(v.grantBy)
 	}
 	near := a.around(k, v)
-	v.Witness = a.witness(k, v, near)
-	if !bare {
-		v.Around = a.surroundings(k, v, near, ev.all)
-	}
-	v.of, v.others = nil, nil
-}
-
-// witness returns the holds and operations that show a violation. An operation without a hold shows
-// it by itself.
-func (a *archive) witness(k *keyLog, v *Violation, near []op) (w Witness) {
 	its := map[uint32]bool{}
 	for i := range v.of {
-		if its[v.of[i].hold] = true; v.of[i].hold == 0 {
+		if its[v.of[i].hold] = true; v.of[i].hold == 0 { // it shows it by itself
 			v.others = append(v.others, v.of[i])
 		}
 	}
+	w := &v.Witness
 	w.Holds = a.holds(k, slices.DeleteFunc(slices.Clone(near), func(o op) bool { return !its[o.hold] }))
 	for i := range v.others {
 		w.Operations = append(w.Operations, a.operation(k, &v.others[i]))
 	}
 	w.Operations = inOrder(w.Operations)
-	return w
+	if !bare {
+		v.Around = a.surroundings(k, v, near, ev.all)
+	}
+	v.of, v.others = nil, nil
 }
 
 // surroundings collects the record around a violation.
