@@ -47,7 +47,11 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	for _, n := range slices.Sorted(maps.Keys(p.clients)) {
 		c := p.clients[n]
 		p.settle(c, never)
-		p.crash(n, c)
+		for _, at := range ev.crashes[a.clients[n]] {
+			if len(ev.commandsOf(a.clients[n], c.last.ret, at)) > 0 { // what it was doing was not recorded, and may have been an acquire
+				k.ghosts = append(k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(a.header, at), died: at})
+			}
+		}
 		for _, h := range c.open {
 			p.close(h)
 		}
