@@ -145,17 +145,12 @@ func (p *pair) late(f *fate) bool {
 	})
 }
 
-// unrenewed reports whether the lock renews, and nothing kept the first's client from it.
+// unrenewed reports whether the lock renews, and no confirmed fault, of the first's client or of a
+// node that it asked, may have kept it from that.
 func (p *pair) unrenewed(f *fate) bool {
-	return p.Header.Renews && !p.hindered(p.first.granted, f.time())
-}
-
-// hindered reports whether a confirmed fault, of the first's client or of a node that it asked, may
-// have kept it from renewing.
-func (p *pair) hindered(from, to int64) bool {
-	return slices.ContainsFunc(p.Faults, func(w history.Window) bool {
+	return p.Header.Renews && !slices.ContainsFunc(p.Faults, func(w history.Window) bool {
 		asked := w.Node < 0 || slices.ContainsFunc(p.sent[p.first.op.ID], func(c *history.Command) bool { return c.Node == w.Node })
-		return w.Confirmed && w.Does.Any(history.Hinders|history.Kills) && w.Start <= to && w.Last() >= from &&
+		return w.Confirmed && w.Does.Any(history.Hinders|history.Kills) && w.Start <= f.time() && w.Last() >= p.first.granted &&
 			(w.Client == p.first.op.Client || w.Client == "" && asked)
 	})
 }

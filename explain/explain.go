@@ -97,7 +97,14 @@ func (r *run) answer(v *checker.Violation) Answer {
 
 // noOrder explains replies that no order explains.
 func (r *run) noOrder(v *checker.Violation) Answer {
-	if a := r.overlapOf(v, func(a *hold, b *hold) bool { return r.apart(a, b) }); a.Cause != "" {
+	apart := func(a, b *hold) bool { // over, by what its client knew, before the other was granted
+		over := r.told(a, b.granted)
+		if a.release != nil {
+			over = min(over, a.release.Call)
+		}
+		return over <= b.granted
+	}
+	if a := r.overlapOf(v, apart); a.Cause != "" {
 		return a
 	}
 	for _, o := range v.Witness.All() {

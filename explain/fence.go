@@ -39,7 +39,11 @@ func (r *run) refenced(v *checker.Violation, first, second *hold) Answer {
 			return a
 		}
 	}
-	if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && r.over(first, v.At) > p.at {
+	over := r.told(first, v.At) // when its client gave it up
+	if first.release != nil {
+		over = first.release.Call
+	}
+	if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && over > p.at {
 		return a
 	}
 	if second.op.Fence == first.op.Fence {

@@ -5,17 +5,13 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// row names the cause for an end of a mark. The first row that fits counts; a violation that fits
-// none is unknown.
-type row struct {
+// table is CAUSES: what became of the first hold's mark, and under which condition, before the
+// second was granted. The first row that fits counts; a violation that fits none is unknown.
+var table = []struct {
 	end   end
 	when  func(*pair, *fate) bool // nil: always
 	cause verdicts.Cause
-}
-
-// table is CAUSES: what became of the first hold's mark, and under which condition, before the
-// second was granted.
-var table = []row{
+}{
 	{history.Restarted, nil, verdicts.RestartLoss},
 	{history.Promoted, nil, verdicts.FailoverLoss},
 	{history.Demoted, nil, verdicts.FailoverLoss},

@@ -190,26 +190,19 @@ func (w *wait) quiet() (from, to int64) {
 		}
 		until(c.Sent)
 		ends := c.Replied
-		if ends == 0 {
-			ends = w.ended(c)
+		if ends == 0 { // at the latest when the node came back
+			ends = w.until
+			if n := w.nodes[c.Node]; n != nil {
+				after := n.events[n.by(c.Sent):]
+				if i := slices.IndexFunc(after, func(e event) bool { return e.Effect == history.Restarted }); i >= 0 {
+					ends = after[i].At
+				}
+			}
 		}
 		last = max(last, c.Sent, min(ends, w.until))
 	}
 	until(w.until)
 	return from, to
-}
-
-// ended returns when the wait for a reply that did not come was over at the latest: when the node
-// came back.
-func (w *wait) ended(c *history.Command) int64 {
-	if n := w.nodes[c.Node]; n != nil {
-		for i := n.by(c.Sent); i < len(n.events); i++ {
-			if n.events[i].Effect == history.Restarted {
-				return n.events[i].At
-			}
-		}
-	}
-	return w.until
 }
 
 // blocked asks a refused request again without each part of the data, and answers by the part that
@@ -224,7 +217,14 @@ func (w *wait) blocked(q *query) Answer {
 		reply, changes := w.ask(q, nil, without, own)
 		return reply != plain && !effects.Alike(q.cmd, reply) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
 	}
-	parts := w.partsAt(q)
+	var parts []part
+	for key := range q.node.byKey {
+		v, _ := q.node.value(key, q.pos)
+		for name := range v.Parts() {
+			parts = append(parts, part{key, name})
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name)) })
 	if !decides(parts) {
 		return Answer{}
 	}
@@ -242,55 +242,38 @@ func (w *wait) blocked(q *query) Answer {
 	return Answer{}
 }
 
-// partsAt returns the parts of the data before a request, in order.
-func (w *wait) partsAt(q *query) (out []part) {
-	for key := range q.node.byKey {
-		v, _ := q.node.value(key, q.pos)
-		for name := range v.Parts() {
-			out = append(out, part{key, name})
-		}
-	}
-	slices.SortFunc(out, func(a, b part) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name)) })
-	return out
-}
-
 // left answers by a part that is in the way: whose it is, and why it stays.
 func (w *wait) left(q *query, p part) Answer {
-	e, i := q.node.maker(p, q.pos)
+	e, made := q.node.maker(p, q.pos)
 	if e == nil {
 		return Answer{}
 	}
 	v, _ := q.node.value(p.key, q.pos)
-	cause, why := w.stays(q, p, i, v)
-	return Answer{Cause: cause, Events: []Event{w.report(q.node, i, p.key, "")},
-		Says: sentence("without ", q.node.words(i, p.key), ", ", Name(w.op.Client), " would have been granted it: ", why)}
-}
-
-// stays names why a part stays that a command made, or a fault brought back.
-func (w *wait) stays(q *query, p part, made int, v *history.Datum) (verdicts.Cause, statement) {
-	e := &q.node.events[made]
-	end := sentence(Key(p.key), " never expires")
+	why := sentence(Key(p.key), " never expires")
 	if v.Until != 0 {
-		end = sentence(Key(p.key), " expires at ", Instant(v.Until))
+		why = sentence(Key(p.key), " expires at ", Instant(v.Until))
 	}
 	_, scored := v.Value.(map[string]float64)
-	if e.Effect != "" {
-		return verdicts.Orphan, end
+	var h *hold // that the command began, or renewed
+	if e.op != nil {
+		h = w.holdOf(e.op)
 	}
-	h, holder := w.owner(e), Name(e.Client)
+	cause, holder := verdicts.Orphan, Name(e.Client)
 	switch {
+	case e.Effect != "": // a fault brought it back
 	case h != nil && w.released(h, q.node, made, q.pos):
-		return verdicts.NoUnlock, sentence(holder, "'s release left it there")
+		cause, why = verdicts.NoUnlock, sentence(holder, "'s release left it there")
 	case v.Until == 0 && !scored:
-		return verdicts.NoExpiry, end
+		cause = verdicts.NoExpiry
 	case (e.op == nil || e.op.Op == history.Extend) && q.node.change(made, p.key).Before == nil:
-		return verdicts.Resurrection, end
+		cause = verdicts.Resurrection
 	case e.op.Op == history.Acquire && e.op.Outcome != history.OK && e.cmd != nil && (e.cmd.Replied == 0 || e.cmd.Replied > e.op.Return) && w.took(e):
-		return verdicts.AmbiguousReply, sentence(holder, " saw no reply, and ", end)
+		cause, why = verdicts.AmbiguousReply, sentence(holder, " saw no reply, and ", why)
 	case h != nil && h.release == nil:
-		return verdicts.Orphan, sentence(holder, " never released, and ", end)
+		why = sentence(holder, " never released, and ", why)
 	}
-	return verdicts.Orphan, end
+	return Answer{Cause: cause, Events: []Event{w.report(q.node, made, p.key, "")},
+		Says: sentence("without ", q.node.words(made, p.key), ", ", Name(w.op.Client), " would have been granted it: ", why)}
 }
 
 // maker returns the command that made a part as it was before an event; nil: it was there from the
@@ -309,14 +292,6 @@ func (n *node) maker(p part, i int) (*event, int) {
 		}
 	}
 	return nil, -1
-}
-
-// owner returns the hold that a command began, or renewed; nil: none.
-func (w *wait) owner(e *event) *hold {
-	if e.op == nil {
-		return nil
-	}
-	return w.holdOf(e.op)
 }
 
 // released reports whether the release of a hold reached a node after its mark and left it.
