@@ -189,14 +189,6 @@ func (d *deriver) about(data fakeredis.Data, own, left int64) {
 	}
 }
 
-// comesFirst reports whether an effect precedes a command that is executed now.
-func (d *deriver) comesFirst(e *history.Effect, c *history.Command) bool {
-	if e.Known && c.Turn != 0 && e.At == d.at && e.What != history.Restarted && e.What != history.Promoted {
-		return e.Turn < c.Turn
-	}
-	return e.At <= d.at
-}
-
 // OfFaults returns what faults did to a node, by time.
 func OfFaults(faults []history.Window, node int) (out []*history.Effect) {
 	for i := range faults {
@@ -224,26 +216,6 @@ func (d *deriver) difference(to map[string]*fakeredis.Entry) (changed []put) {
 	return changed
 }
 
-// kept returns the data that a restart or a promotion kept: those after a turn or, if that is not
-// known, the latest of the keys recorded as kept.
-func (d *deriver) kept(e *history.Effect) map[string]*fakeredis.Entry {
-	kept := map[string]*fakeredis.Entry{}
-	if e.Known || len(e.Kept) > 0 {
-		kept = maps.Clone(d.keys)
-	}
-	for i := d.n - 1; e.Known && i >= 0 && (d.events[i].turn == 0 || d.events[i].turn > e.Turn); i-- {
-		for _, p := range d.events[i].puts {
-			if kept[p.key] = p.was; p.was == nil {
-				delete(kept, p.key)
-			}
-		}
-	}
-	for _, key := range e.Lost {
-		delete(kept, key)
-	}
-	return kept
-}
-
 // suffer adds the effect of a fault.
 func (d *deriver) suffer(e *history.Effect) {
 	d.effects = d.effects[1:]
@@ -251,12 +223,23 @@ func (d *deriver) suffer(e *history.Effect) {
 	d.clock = d.clock.After(e)
 	left := maps.Clone(d.keys)
 	switch e.What {
+	case history.Restarted, history.Promoted:
+		// they kept the data after a turn or, if that is not known, the latest of the keys recorded as kept
+		if !e.Known && len(e.Kept) == 0 {
+			left = map[string]*fakeredis.Entry{}
+		}
+		for i := d.n - 1; e.Known && i >= 0 && (d.events[i].turn == 0 || d.events[i].turn > e.Turn); i-- {
+			for _, p := range d.events[i].puts {
+				if left[p.key] = p.was; p.was == nil {
+					delete(left, p.key)
+				}
+			}
+		}
+		fallthrough
 	case history.Deleted, history.Evicted:
 		for _, key := range e.Lost {
 			delete(left, key)
 		}
-	case history.Restarted, history.Promoted:
-		left = d.kept(e)
 	}
 	d.push(e.At, derived{Executed: history.Executed{Effect: e.What}, turn: e.Turn}, d.difference(left))
 }

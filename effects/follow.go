@@ -41,18 +41,17 @@ func (d *deriver) follow(t timed, by int64) bool {
 			d.sent(t.Command, at)
 			return true
 		}
-		if best = max(best, is); best == idle && !d.slight(to-from) {
+		if best = max(best, is); best != idle {
+			continue
+		}
+		// if what comes next in the log moves ends of leases by less than is known of when the command
+		// was executed, it may have moved them, too, at another instant
+		more := func(p put) bool { return !about(p.was, p.now, to-from+Grain) }
+		if o := d.outcome(); len(o.puts) == 0 || slices.ContainsFunc(o.puts, more) {
 			break
 		}
 	}
 	return best == idle // what the log says next may have come before it
-}
-
-// slight reports whether what comes next in the log moves ends of leases by less than is known of
-// when a command was executed: at another instant, it may have moved them, too.
-func (d *deriver) slight(slack int64) bool {
-	o := d.outcome()
-	return len(o.puts) > 0 && !slices.ContainsFunc(o.puts, func(p put) bool { return !about(p.was, p.now, slack+Grain) })
 }
 
 // fit is what a command, executed now, has to do with the log.

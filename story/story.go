@@ -2,6 +2,7 @@ package story
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/upstream"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Bounds on the events of a story: it shows what led to the violation, not everything that
@@ -29,7 +29,10 @@ func Tell(v *checker.Verdict, found explain.Findings, commands []history.Command
 			continue
 		}
 		t := &narrator{v: x, around: x.Around, answer: found.Answers[i], when: found.Granted, sent: sent}
-		t.write()
+		t.choose()
+		t.span()
+		t.narrate()
+		x.Story, x.Lanes = t.lines(), t.draw()
 	}
 	v.CountCauses()
 }
@@ -57,14 +60,6 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 		}
 	}
 	return sent
-}
-
-func (t *narrator) write() {
-	t.choose()
-	t.span()
-	t.narrate()
-	t.v.Story = t.lines()
-	t.v.Lanes = t.draw()
 }
 
 // choose picks the holds of the story: those of the witness, those whose clients sent the answer's
@@ -128,34 +123,23 @@ func (t *narrator) span() {
 	}
 }
 
-// listed returns the operations that get lines of their own.
-func (t *narrator) listed() []history.Operation {
-	switch t.v.Property {
-	case verdicts.ExclusiveUse:
-		return t.uses()
-	case verdicts.MutualExclusion:
-		return nil
-	}
-	return t.answers()
-}
-
-// lines returns the story: the headline, the events in order, and the cause.
+// lines returns the story: what was broken, the events in order, and the cause. Optional events, the
+// last first, are left out until there are few enough.
 func (t *narrator) lines() []string {
 	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
 	events := slices.CompactFunc(t.events, func(a, b event) bool { return a.text == b.text })
-	out := []string{t.headline()}
-	for _, e := range trim(events) {
-		out = append(out, e.text)
-	}
-	return append(out, t.answer.Says.Text(t.part))
-}
-
-// trim removes optional events, the last first, until there are few enough.
-func trim(events []event) []event {
 	for i := len(events) - 1; i >= 0 && len(events) > enough; i-- {
 		if !events[i].needed {
 			events = slices.Delete(events, i, i+1)
 		}
 	}
-	return events[:min(len(events), most)]
+	from := ""
+	if t.base >= milli {
+		from = fmt.Sprintf("; times count from %.3f s", float64(t.base)/float64(second))
+	}
+	out := []string{fmt.Sprintf("%s broken: %s (%s)%s", t.v.Property, t.broken(), t.v.Cause, from)}
+	for _, e := range events[:min(len(events), most)] {
+		out = append(out, e.text)
+	}
+	return append(out, t.answer.Says.Text(t.part))
 }
