@@ -55,28 +55,21 @@ func (d *keyInput) holdsAgainst(asked history.Mode, of func(began *op) Span) ite
 // full returns where as many of some spans lie at once as there are permits, by time. With one
 // permit, those closer to each other than least are one.
 func (d *keyInput) full(least int64, all iter.Seq[Span]) (out []Span) {
-	if n := Permits(d.a.header); n > 1 {
-		return atOnce(slices.Collect(all), n)
-	}
-	for s := range all {
-		first, _ := slices.BinarySearchFunc(out, s.From-least, endsBefore)
-		last := first
-		for last < len(out) && out[last].From <= plus(s.To, least) {
-			s = Span{min(s.From, out[last].From), max(s.To, out[last].To)}
-			last++
+	permits := Permits(d.a.header)
+	if permits == 1 {
+		for s := range all {
+			first, _ := slices.BinarySearchFunc(out, s.From-least, endsBefore)
+			last := first
+			for last < len(out) && out[last].From <= plus(s.To, least) {
+				s = Span{min(s.From, out[last].From), max(s.To, out[last].To)}
+				last++
+			}
+			out = slices.Replace(out, first, last, s)
 		}
-		out = slices.Replace(out, first, last, s)
+		return out
 	}
-	return out
-}
-
-// endsBefore compares the end of a span with an instant.
-func endsBefore(s Span, at int64) int { return cmp.Compare(s.To, at) }
-
-// atOnce returns the spans in which some number of the given ones lie at once.
-func atOnce(spans []Span, n int) (out []Span) {
 	var starts, ends []int64
-	for _, s := range spans {
+	for s := range all {
 		starts, ends = append(starts, s.From), append(ends, s.To)
 	}
 	slices.Sort(starts)
@@ -84,13 +77,13 @@ func atOnce(spans []Span, n int) (out []Span) {
 	open, from := 0, int64(0)
 	for i, j := 0, 0; j < len(ends); {
 		if i < len(starts) && starts[i] <= ends[j] {
-			if open++; open == n {
+			if open++; open == permits {
 				from = starts[i]
 			}
 			i++
 			continue
 		}
-		if open == n {
+		if open == permits {
 			out = append(out, Span{from, ends[j]})
 		}
 		open--
@@ -98,6 +91,9 @@ func atOnce(spans []Span, n int) (out []Span) {
 	}
 	return out
 }
+
+// endsBefore compares the end of a span with an instant.
+func endsBefore(s Span, at int64) int { return cmp.Compare(s.To, at) }
 
 // counts returns from when until when a hold, given by what began it, counts. From: asked; if that
 // is not recorded, when the last request of the acquire was sent, or executed. What was executed

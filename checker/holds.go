@@ -74,12 +74,13 @@ func (p *pass) settle(c *client, now int64) {
 			p.reenter(c, o)
 			continue
 		}
-		switch h := c.holdOf(o); {
-		case h == nil:
+		i := slices.IndexFunc(c.open, func(h *openHold) bool { return h.n == o.hold && o.hold != 0 })
+		switch {
+		case i < 0:
 		case o.kind == history.Extend:
-			p.extended(c, h, o, !p.mayMeanGhost(c, o))
+			p.extended(c, c.open[i], o, !p.mayMeanGhost(c, o))
 		case o.kind == history.Release:
-			p.left(c, h, o)
+			p.left(c, c.open[i], o)
 		}
 	}
 	c.waiting = slices.Delete(c.waiting, 0, n)
@@ -165,7 +166,17 @@ func (p *pass) ask(c *client, o *op) {
 			p.renew(c, h, o)
 		}
 	case o.granted():
-		p.forget(c, o.call)
+		open := c.open[:0]
+		for i, h := range c.open { // without those that no further operation can mean
+			if !h.closed && len(c.open)-i < maxOpen {
+				open = append(open, h)
+			} else {
+				p.close(h)
+				p.spare = append(p.spare, h)
+			}
+		}
+		clear(c.open[len(open):])
+		c.open = open
 		asked := p.k.asked(o)
 		for _, h := range p.nest(c) {
 			if !h.closed && p.possible(h, o.call) >= asked {
@@ -184,21 +195,6 @@ func (p *pass) ask(c *client, o *op) {
 // maxOpen is how many unreleased holds of one client are kept: only an operation with the token of
 // an older one would not find its hold.
 const maxOpen = 64
-
-// forget closes holds that no further operation can mean.
-func (p *pass) forget(c *client, now int64) {
-	kept := c.open[:0]
-	for i, h := range c.open {
-		if !h.closed && len(c.open)-i < maxOpen {
-			kept = append(kept, h)
-		} else {
-			p.close(h)
-			p.spare = append(p.spare, h)
-		}
-	}
-	clear(c.open[len(kept):])
-	c.open = kept
-}
 
 // find returns the open hold that an operation belongs to; nil if there is none. An error says that
 // it fits two.
@@ -249,14 +245,4 @@ func (p *pass) late(c *client, h *openHold, o *op) {
 // fits.
 func (p *pass) mayMeanGhost(c *client, o *op) bool {
 	return p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token)
-}
-
-// holdOf returns the open hold that an operation belongs to.
-func (c *client) holdOf(o *op) *openHold {
-	for _, h := range c.open {
-		if h.n == o.hold && o.hold != 0 {
-			return h
-		}
-	}
-	return nil
 }

@@ -125,18 +125,6 @@ func (m *marks) sole(node int, key string, parts map[string]string) (hold uint32
 	return hold
 }
 
-// excludes reports whether nobody else can hold while the mark of a hold is there: one client holds
-// at a time, and the mark is on one node.
-func (m *marks) excludes(hold uint32) bool {
-	for _, p := range m.parts[hold] {
-		if p.node != m.parts[hold][0].node {
-			return false
-		}
-	}
-	began := m.d.k.began(hold)
-	return !manyMayHold(m.d.a.header, began.mode)
-}
-
 // blame notes that a release, an extend or a background command changed the mark of a live hold
 // that is not its client's, or not of its token. After a fault that may have taken the hold, or
 // moved its end, whether it was live is not known.

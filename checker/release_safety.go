@@ -128,8 +128,11 @@ func (s *releaseSafety) asked(o *op) {
 	if u.line == 0 || o.client == u.client {
 		return
 	}
+	parts := s.marks.parts[u.hold]
+	several := slices.ContainsFunc(parts, func(p part) bool { return p.node != parts[0].node }) || // nodes, or holders
+		manyMayHold(s.d.a.header, s.d.k.began(u.hold).mode)
 	otherHold := s.pending > 0 || s.mayHold(max(o.call, u.ret), func(c *op) bool { return c.hold != u.hold })
-	if !s.marks.excludes(u.hold) && otherHold || s.d.ghostFor(o) {
+	if several && otherHold || s.d.ghostFor(o) {
 		return
 	}
 	gone, known := s.marks.gone[u.hold]
