@@ -147,29 +147,27 @@ func (w *wait) unseen() Answer {
 
 // took reports whether a command set what grants of the same kind set.
 func (w *wait) took(e *event) bool {
+	sets := func(e *event) (keys []string) {
+		for i := range e.Changes {
+			if len(set(&e.Changes[i])) > 0 {
+				keys = append(keys, e.Changes[i].Key)
+			}
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	its := sets(e)
+	if len(its) == 0 || len(w.holds) == 0 {
+		return len(its) > 0
+	}
 	for _, h := range w.holds {
 		for _, q := range w.try(h.op, math.MaxInt64) {
-			if q.event != nil && q.grants() && q.cmd.Name == e.Name && q.cmd.Script == e.Script && sameKeys(q.event, e) {
+			if q.event != nil && q.cmd.Name == e.Name && q.cmd.Script == e.Script && slices.Equal(sets(q.event), its) {
 				return true
 			}
 		}
 	}
-	return len(w.holds) == 0 && slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
-}
-
-// sameKeys reports whether two commands set the same keys.
-func sameKeys(a, b *event) bool {
-	keys := func(e *event) (out []string) {
-		for i := range e.Changes {
-			if len(set(&e.Changes[i])) > 0 {
-				out = append(out, e.Changes[i].Key)
-			}
-		}
-		slices.Sort(out)
-		return out
-	}
-	its := keys(b)
-	return len(its) > 0 && slices.Equal(keys(a), its)
+	return false
 }
 
 // quiet returns the longest stretch of the wait in which no request of the waiter was under way.
