@@ -104,7 +104,7 @@ func (d *deriver) order() {
 		switch {
 		case c.Node != d.node || turns && c.Turn == 0:
 		case turns:
-			d.todo = append(d.todo, timed{c, c.Ran, c.Ran})
+			d.todo = append(d.todo, timed{Command: c, at: c.Ran, from: c.Ran})
 		default:
 			if t, arrived := d.midpoint(c); arrived && d.log != nil && c.Replied == 0 {
 				d.loose = append(d.loose, t)
@@ -140,11 +140,11 @@ func (d *deriver) midpoint(c *history.Command) (t timed, arrived bool) {
 	}
 	switch {
 	case c.Replied == 0:
-		return timed{c, from + Grain/10, from}, true
+		return timed{Command: c, at: from + Grain/10, from: from}, true
 	case c.Waits(): // it was executed when there was data
-		return timed{c, c.Replied, from}, true
+		return timed{Command: c, at: c.Replied, from: from}, true
 	}
-	return timed{c, from + (c.Replied-from)/2, from}, true
+	return timed{Command: c, at: from + (c.Replied-from)/2, from: from}, true
 }
 
 // attribute gives what nodes copied from their primary its client and its time: those of the next

@@ -50,10 +50,11 @@ type deriver struct {
 }
 
 // timed is a command with the instant at which its node is taken to have executed it, which is not
-// before from.
+// before from, and in a choice its place among those to do.
 type timed struct {
 	*history.Command
 	at, from int64
+	is       int
 }
 
 // derived is an event with what it did, how long its command was under way, and its turn. From a
@@ -79,17 +80,11 @@ type state struct {
 // choice is what could be executed next at a point of the search, and what has been tried.
 type choice struct {
 	state
-	open []open // the commands, by their instants
-	by   int64  // when the first of those that are left was replied; 0: none was
-	next int    // then the log's own moves
-	took int    // the place of the command that was executed; -1: none
-	last bool   // no other is worth a try
-}
-
-// open is a command that may be next, and its place.
-type open struct {
-	timed
-	is int
+	open []timed // the commands, by their instants
+	by   int64   // when the first of those that are left was replied; 0: none was
+	next int     // then the log's own moves
+	took int     // the place of the command that was executed; -1: none
+	last bool    // no other is worth a try
 }
 
 // outcome is what the next commands of the log do to the data.

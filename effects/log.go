@@ -61,7 +61,7 @@ func (d *deriver) move(which int, c *choice) (took int) {
 	case len(o.puts) == 0 && !o.unknown:
 		d.place = place{step: d.step + 1}
 	case d.struck(o) || d.lapse(o, by):
-	case slices.ContainsFunc(c.open, func(t open) bool { return t.Sent <= o.read }):
+	case slices.ContainsFunc(c.open, func(t timed) bool { return t.Sent <= o.read }):
 		return nothing
 	default:
 		d.nobodys(by)
@@ -231,9 +231,9 @@ func (d *deriver) force(c *choice) {
 		}
 		d.nobodys(by)
 		after := d.state
-		fits := slices.ContainsFunc(c.open, func(t open) bool {
+		fits := slices.ContainsFunc(c.open, func(t timed) bool {
 			defer d.back(after)
-			return d.follow(t.timed, c.by)
+			return d.follow(t, c.by)
 		})
 		if fits || len(c.open) == 0 {
 			return

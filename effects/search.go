@@ -99,7 +99,7 @@ func (d *deriver) proceed(c *choice) bool {
 			continue
 		}
 		t := c.open[c.next-1]
-		if d.log == nil && d.execute(t.timed) || d.log != nil && d.follow(t.timed, c.by) {
+		if d.log == nil && d.execute(t) || d.log != nil && d.follow(t, c.by) {
 			c.took = t.is
 			d.done[c.took] = true
 			c.last = !resp.IsWrite(t.Name) || t.Script == "" && t.Replied != 0 && !t.Accepted()
@@ -138,6 +138,7 @@ func (d *deriver) choice(first int) choice {
 	d.conns = d.conns[:0]
 	for _, i := range left {
 		t := d.todo[i]
+		t.is = i
 		waits := t.Conn != 0 && slices.Contains(d.conns, t.Conn)
 		d.conns = append(d.conns, t.Conn)
 		if waits || by != 0 && t.Sent > by {
@@ -149,16 +150,16 @@ func (d *deriver) choice(first int) choice {
 		t.at = max(t.at, t.Sent)
 		// of several that differ in nothing but their clients and times, the one that was replied first
 		// may as well come first, if nothing tells when they came
-		twin := slices.IndexFunc(c.open, func(o open) bool {
+		twin := slices.IndexFunc(c.open, func(o timed) bool {
 			return !d.dated && o.Replied != 0 && t.Replied != 0 && o.Name == t.Name && o.Reply == t.Reply && o.Script == t.Script && slices.Equal(o.Args, t.Args)
 		})
 		if twin < 0 {
-			c.open = append(c.open, open{t, i})
+			c.open = append(c.open, t)
 		} else if t.Replied < c.open[twin].Replied {
-			c.open[twin] = open{t, i}
+			c.open[twin] = t
 		}
 	}
-	slices.SortStableFunc(c.open, func(a, b open) int { return cmp.Compare(d.todo[a.is].at, d.todo[b.is].at) })
+	slices.SortStableFunc(c.open, func(a, b timed) int { return cmp.Compare(d.todo[a.is].at, d.todo[b.is].at) })
 	if d.late {
 		slices.Reverse(c.open)
 	}
