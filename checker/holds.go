@@ -107,7 +107,12 @@ func (p *pass) called(c *client, o *op) error {
 		if err != nil {
 			return err
 		}
-		p.late(c, h, o)
+		// Accepted, though its hold was not possible when it was called. While another operation of the
+		// client is under way, or one of unknown outcome may have begun a hold, it may be about that one.
+		if o.outcome == history.OK && !p.mayMeanGhost(c, o) && (h == nil || p.possible(h, o.call) < o.call) &&
+			!slices.ContainsFunc(c.waiting, func(w op) bool { return w.kind == history.Acquire || w.kind == history.Extend }) {
+			p.k.late[o.line] = true
+		}
 		if h != nil {
 			p.k.assign(o, h.n, h.mode)
 		}
@@ -222,23 +227,6 @@ func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 		return nil, p.a.broken(o.line, "client %q calls %s without a token and has %d open holds: which one does it mean?", p.a.client(o), o.kind, several)
 	}
 	return best, nil
-}
-
-// late notes an accepted release or extend whose hold was not possible when it was called. While
-// another operation of the client is under way, or one of unknown outcome may have begun a hold, it
-// may be about that one.
-func (p *pass) late(c *client, h *openHold, o *op) {
-	if o.outcome != history.OK || p.mayMeanGhost(c, o) {
-		return
-	}
-	for _, w := range c.waiting {
-		if w.kind == history.Acquire || w.kind == history.Extend {
-			return
-		}
-	}
-	if h == nil || p.possible(h, o.call) < o.call {
-		p.k.late[o.line] = true
-	}
 }
 
 // mayMeanGhost reports whether an operation may be about a ghost, and not about the hold that it

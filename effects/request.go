@@ -100,7 +100,13 @@ func (q *Requests) one(c *history.Command) []string {
 	args := append([]string{c.Name}, c.Args...)
 	switch c.Name {
 	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
-		source, ok := q.scriptOf(c)
+		source, ok := q.scripts[c.Script]
+		if c.Script == "" && len(c.Args) > 0 { // a record of another tool may have the source, or its digest, only there
+			source, ok = c.Args[0], true
+			if strings.HasPrefix(c.Name, "EVALSHA") {
+				source, ok = q.scripts[strings.ToLower(c.Args[0])]
+			}
+		}
 		if !ok || len(c.Args) < 2 {
 			return nil
 		}
@@ -111,20 +117,6 @@ func (q *Requests) one(c *history.Command) []string {
 		return nil
 	}
 	return args
-}
-
-// scriptOf returns the source of the script that a command ran. A record of another tool may have
-// the source, or its digest, only as the first argument.
-func (q *Requests) scriptOf(c *history.Command) (source string, ok bool) {
-	if c.Script == "" && len(c.Args) > 0 {
-		if strings.HasPrefix(c.Name, "EVALSHA") {
-			source, ok = q.scripts[strings.ToLower(c.Args[0])]
-			return source, ok
-		}
-		return c.Args[0], true
-	}
-	source, ok = q.scripts[c.Script]
-	return source, ok
 }
 
 // quiet are commands that neither change nor read a key.

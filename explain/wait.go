@@ -27,8 +27,13 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return Answer{}
 	}
-	if a := w.unseen(); a.Cause != "" {
-		return a
+	for _, n := range w.nodes { // a command of it took the lock, and it did not see the reply
+		for _, i := range n.byOp[w.op.ID] {
+			if e := &n.events[i]; e.At <= w.until && e.cmd != nil && e.cmd.Replied == 0 && w.quorum() == 1 && w.took(e) {
+				return Answer{Cause: verdicts.AmbiguousReply, Events: []Event{w.report(n, i, e.Changes[0].Key, "")},
+					Says: sentence("had ", Name(e.Client), " seen a reply to its ", called(e.Name, e.Script, e.Args), " at ", Instant(e.At), ", it would have had the lock")}
+			}
+		}
 	}
 	if r.nobody {
 		return w.never()
@@ -130,19 +135,6 @@ func (w *wait) lastTry() []query {
 // never answers for a run in which nobody was granted the lock.
 func (w *wait) never() Answer {
 	return Answer{Cause: verdicts.NeverGranted, Says: sentence("no acquire like that of ", Name(w.op.Client), " was granted in the whole run")}
-}
-
-// unseen answers by a command of the waiter that took the lock, and whose reply it did not see.
-func (w *wait) unseen() Answer {
-	for _, n := range w.nodes {
-		for _, i := range n.byOp[w.op.ID] {
-			if e := &n.events[i]; e.At <= w.until && e.cmd != nil && e.cmd.Replied == 0 && w.quorum() == 1 && w.took(e) {
-				return Answer{Cause: verdicts.AmbiguousReply, Events: []Event{w.report(n, i, e.Changes[0].Key, "")},
-					Says: sentence("had ", Name(e.Client), " seen a reply to its ", called(e.Name, e.Script, e.Args), " at ", Instant(e.At), ", it would have had the lock")}
-			}
-		}
-	}
-	return Answer{}
 }
 
 // took reports whether a command set what grants of the same kind set.

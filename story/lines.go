@@ -232,7 +232,12 @@ func (t *narrator) listed() (ops []history.Operation) {
 	}
 	for i := range t.v.Witness.Operations {
 		op := &t.v.Witness.Operations[i]
-		if op.Op != history.Use && (op.Op == history.Write) == (t.v.Property == verdicts.StoreIntegrity) && !t.inHold(op) && len(ops) < shown {
+		inHold := func(h checker.Hold) bool {
+			return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
+				slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return same(&x, op) })
+		}
+		if op.Op != history.Use && (op.Op == history.Write) == (t.v.Property == verdicts.StoreIntegrity) && len(ops) < shown &&
+			!t.covered(op) && !slices.ContainsFunc(t.holds, inHold) {
 			ops = append(ops, *op)
 		}
 	}
@@ -266,14 +271,6 @@ func (t *narrator) answered(op *history.Operation) string {
 		return " at " + by
 	}
 	return ""
-}
-
-// inHold reports whether a line for a hold or for the answer already shows an operation.
-func (t *narrator) inHold(op *history.Operation) bool {
-	return t.covered(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
-		return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
-			slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return same(&x, op) })
-	})
 }
 
 // commandsOf returns the last command of an operation, whose reply decided the outcome.
