@@ -37,7 +37,7 @@ func (a *archive) id(line uint32) uint64 {
 // wasGranted reports whether a grant on a key returned a token: what has it means no other hold.
 // Not for re-entrant locks, whose owner is granted again under it.
 func (a *archive) wasGranted(k *keyLog, token uint32) bool {
-	return token != 0 && token <= a.grantee.len() && *a.grantee.at(token) == uint32(k.number)+1
+	return token != 0 && token <= a.grantee.n && *a.grantee.at(token) == uint32(k.number)+1
 }
 
 // broken returns the error for an operation, given by position, that breaks an assumption.

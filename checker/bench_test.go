@@ -19,28 +19,20 @@ import (
 // BenchmarkCheck judges histories of one key and 64 clients from a zstd file in memory, and prints
 // operations per second and bytes allocated for each operation, beside plain Porcupine with a time
 // limit. LOCKBENCH_SOAK=1 adds 10,000,000 operations and gives Porcupine 100 s instead of 10 s.
-// -table writes the figures as a table in Markdown, - to standard output.
 func BenchmarkCheck(b *testing.B) {
 	sizes, limit := []int{1_000, 10_000, 100_000, 1_000_000}, 10*time.Second
 	if os.Getenv("LOCKBENCH_SOAK") != "" {
 		sizes, limit = append(sizes, 10_000_000), 100*time.Second
 	}
-	var t table
 	for _, n := range sizes {
 		for _, c := range []synthetic{{}, {Refusals: true}, {Illegal: true}, {Refusals: true, Illegal: true}} {
 			c.Ops = n
-			r := tableRow{config: c}
-			b.Run(label(c)+"/lockbench", func(b *testing.B) { r.ours = benchCheck(b, c) })
-			if n <= 10_000 {
-				b.Run(label(c)+"/porcupine", func(b *testing.B) { r.plain = benchPorcupine(b, c, limit) })
-			} else {
-				// a set of n operations takes n bits, and it keeps n of them
-				r.plain.note = "needs " + bytesText(float64(n)*float64(n)/8)
+			b.Run(label(c)+"/lockbench", func(b *testing.B) { benchCheck(b, c) })
+			if n <= 10_000 { // a set of n operations takes n bits, and plain Porcupine keeps n of them
+				b.Run(label(c)+"/porcupine", func(b *testing.B) { benchPorcupine(b, c, limit) })
 			}
-			t = append(t, r)
 		}
 	}
-	t.write(b)
 }
 
 func label(c synthetic) string {
@@ -78,9 +70,9 @@ func stored(b testing.TB, c synthetic) []byte {
 	return file.Bytes()
 }
 
-func benchCheck(b *testing.B, c synthetic) figure {
+func benchCheck(b *testing.B, c synthetic) {
 	file := stored(b, c)
-	return measure(b, c.Ops, func() {
+	measure(b, c.Ops, func() {
 		in, err := history.NewReader(bytes.NewReader(file))
 		if err != nil {
 			b.Fatal(err)
@@ -98,14 +90,8 @@ func benchCheck(b *testing.B, c synthetic) figure {
 	})
 }
 
-// figure is what was measured of one check.
-type figure struct {
-	ops, bytes float64 // operations per second, and bytes allocated for each
-	note       string  // instead of figures
-}
-
 // measure runs f, and reports operations per second and bytes allocated for each.
-func measure(b *testing.B, ops int, f func()) figure {
+func measure(b *testing.B, ops int, f func()) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
@@ -113,14 +99,12 @@ func measure(b *testing.B, ops int, f func()) figure {
 	}
 	runtime.ReadMemStats(&after)
 	n := float64(b.N) * float64(ops)
-	out := figure{ops: n / b.Elapsed().Seconds(), bytes: float64(after.TotalAlloc-before.TotalAlloc) / n}
-	b.ReportMetric(out.ops, "ops/s")
-	b.ReportMetric(out.bytes, "bytes/op")
-	return out
+	b.ReportMetric(n/b.Elapsed().Seconds(), "ops/s")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/n, "bytes/op")
 }
 
 // benchPorcupine returns the same history, unwindowed, to an owner-aware mutex.
-func benchPorcupine(b *testing.B, c synthetic, limit time.Duration) figure {
+func benchPorcupine(b *testing.B, c synthetic, limit time.Duration) {
 	type input struct {
 		client  string
 		op      history.Op
@@ -150,13 +134,9 @@ func benchPorcupine(b *testing.B, c synthetic, limit time.Duration) figure {
 		}
 		ops = append(ops, porcupine.Operation{ClientId: clients[op.Client], Input: input{op.Client, op.Op, op.Outcome}, Call: op.Call, Return: op.Return})
 	}
-	late := false
-	out := measure(b, c.Ops, func() {
-		late = porcupine.CheckOperationsTimeout(model, ops, limit) == porcupine.Unknown
+	measure(b, c.Ops, func() {
+		if porcupine.CheckOperationsTimeout(model, ops, limit) == porcupine.Unknown {
+			b.Logf("> %v, no verdict", limit)
+		}
 	})
-	if late {
-		out.note = fmt.Sprintf("> %v, no verdict", limit)
-		b.Log(out.note)
-	}
-	return out
 }

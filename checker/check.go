@@ -26,72 +26,47 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 		return nil, err
 	}
 	ev := newEvidence(in)
-	all := make([]judgements, len(a.keys))
+	all, errs := make([][]tally, len(a.keys)), make([]error, len(a.keys))
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(a.keys)) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(a.keys)); i = next.Add(1) - 1 {
-				all[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
+				all[i], errs[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
 			}
 		})
 	}
 	workers.Wait()
-	tallies, damage, err := join(all, opt)
-	if err != nil {
+	var total []tally
+	for i, tallies := range all {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if total == nil {
+			total = make([]tally, len(tallies))
+		}
+		for j := range tallies {
+			total[j].join(&tallies[j], opt.MaxViolations)
+		}
+	}
+	return a.verdict(total, ev, opt), nil
+}
+
+func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Options) (tallies []tally, err error) {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return a.verdict(tallies, damage, ev, opt), nil
-}
-
-// judgements is the result for one key.
-type judgements struct {
-	tallies []tally
-	damage  *Damage // nil: no value of the store is known
-	err     error
-}
-
-func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Options) (f judgements) {
-	if f.err = ctx.Err(); f.err != nil {
-		return f
-	}
-	if f.err = a.findHolds(k, ev); f.err != nil {
-		return f
+	if err := a.findHolds(k, ev); err != nil {
+		return nil, err
 	}
 	d := &keyInput{a: a, k: k, ev: ev, opt: opt}
-	store := newStoreIntegrity(d)
 	judges := []judge{
-		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
+		newMutualExclusion(d), newExclusiveUse(d), newStoreIntegrity(d), newReleaseSafety(d), newFencingOrder(d),
 		newProgress(d), newRefusal(d), newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d),
 	}
 	d.sweep(slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return !j.result().applies }))
 	for _, j := range judges {
-		f.tallies = append(f.tallies, *j.result())
+		tallies = append(tallies, *j.result())
 	}
-	f.damage = store.damage()
-	return f
-}
-
-// join adds up the judgements of all keys.
-func join(all []judgements, opt Options) ([]tally, *Damage, error) {
-	var total []tally
-	var damage *Damage
-	for _, f := range all {
-		if f.err != nil {
-			return nil, nil, f.err
-		}
-		if total == nil {
-			total = make([]tally, len(f.tallies))
-		}
-		for i := range f.tallies {
-			total[i].join(&f.tallies[i], opt.MaxViolations)
-		}
-		switch {
-		case damage == nil:
-			damage = f.damage
-		case f.damage != nil:
-			damage.add(*f.damage)
-		}
-	}
-	return total, damage, nil
+	return tallies, nil
 }

@@ -20,10 +20,10 @@
 //     definition. It reads the holds, the evidence (commands and faults, evidence.go) and the marks
 //     (what the nodes executed, marks.go), and changes none of them. What the intervals leave open
 //     is not judged, and counted with its reason.
-//  4. linearizability.go cuts the key into windows (window.go) and asks Porcupine (model.go)
+//  4. linearizability.go cuts the key into windows and asks Porcupine (model.go)
 //     whether the answers in them have a common order.
 //  5. verdict.go adds up the keys. A violation has a Witness, the holds and operations that show
-//     it, and its surroundings in the record (witness.go). Package explain finds its cause, package
+//     it, and its surroundings in the record (violation.go). Package explain finds its cause, package
 //     story tells it.
 //
 // check.go is on top; no file uses what stands above it.

@@ -25,7 +25,7 @@ func parse(t testing.TB, text string) []history.Operation {
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
-		op := history.Operation{ID: uint64(len(ops)) + 1, Client: words[0], Key: "k", Op: opNamed(t, words[1]), Call: ms(t, words[2]), Return: ms(t, words[3])}
+		op := history.Operation{ID: uint64(len(ops)) + 1, Client: words[0], Key: "k", Op: valued(t, history.Acquire, history.Lost, words[1]), Call: ms(t, words[2]), Return: ms(t, words[3])}
 		for _, word := range words[4:] {
 			parseWord(t, &op, word)
 		}
@@ -61,7 +61,7 @@ func parseWord(t testing.TB, op *history.Operation, word string) {
 	case "shared":
 		op.Mode = history.Shared
 	default:
-		op.Outcome = outcomeNamed(t, word)
+		op.Outcome = valued(t, history.OK, history.Unknown, word)
 	}
 }
 
@@ -81,23 +81,17 @@ func ms(t testing.TB, text string) int64 {
 	return int64(f * 1e6)
 }
 
-func opNamed(t testing.TB, name string) history.Op {
-	for op := history.Acquire; op <= history.Lost; op++ {
-		if op.String() == name {
-			return op
+// valued returns the value with a name.
+func valued[T interface {
+	~uint8
+	String() string
+}](t testing.TB, first, last T, name string) T {
+	for v := first; v <= last; v++ {
+		if v.String() == name {
+			return v
 		}
 	}
-	t.Fatalf("no operation %q", name)
-	return 0
-}
-
-func outcomeNamed(t testing.TB, name string) history.Outcome {
-	for o := history.OK; o <= history.Unknown; o++ {
-		if o.String() == name {
-			return o
-		}
-	}
-	t.Fatalf("no outcome %q", name)
+	t.Fatalf("no %T %q", first, name)
 	return 0
 }
 

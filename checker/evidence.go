@@ -105,12 +105,6 @@ func (e *evidence) meets(w *history.Window, from, to int64) bool {
 	return w.Start <= plus(to, e.header.ClockError) && w.Last() >= from-e.header.ClockError
 }
 
-// metFault reports whether any confirmed fault meets [from, to]; it excuses nothing.
-func (e *evidence) metFault(from, to int64) bool {
-	n := sort.Search(len(e.faults), func(i int) bool { return e.faults[i].Start > to })
-	return n > 0 && e.last[n-1] >= from
-}
-
 // concerns reports whether a fault hit a client, or a node to which its commands went. A fault
 // without a node hit all of them. Every node counts as used where no commands were recorded, and
 // where grants need a replica.
@@ -157,11 +151,6 @@ func (e *evidence) clockOff(client string, at int64) bool {
 // one of a node; one of the client only if votes count, as lost messages leave nodes that disagree.
 func (e *evidence) excusedAnswer(client string, from, to int64) bool {
 	return slices.ContainsFunc(e.excusing(client, from, to), func(w history.Window) bool { return w.Client == "" || e.header.Votes })
-}
-
-// anyFault reports whether a confirmed fault of anybody meets [from, to].
-func (e *evidence) anyFault(from, to int64) bool {
-	return slices.ContainsFunc(e.faults, func(w history.Window) bool { return Excuses(&w) && e.meets(&w, from, to) })
 }
 
 // loses returns when a fault first may have taken what a client held from an instant on, or moved

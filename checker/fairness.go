@@ -56,7 +56,7 @@ func (f *fairness) returned(o *op) {
 	}
 	switch {
 	case open != "":
-		f.unjudged(1, open)
+		f.unjudged(open)
 	case others > 0:
 		f.opportunity(o.call, o.ret)
 	}
@@ -70,10 +70,15 @@ func (f *fairness) unknown(w, o *op) string {
 	if Permits(h) == 1 && Conflict(h.Kind, false, w.mode, o.mode) {
 		granted = w.ret
 	}
+	lapsed, last := false, int64(0)
+	for i, c := range f.requests(w, o.ret) {
+		lapsed = lapsed || i > 0 && c.Sent-last > h.Lease/2
+		last = c.Sent
+	}
 	switch {
 	case f.d.ev.excused(f.d.a.client(w), w.call, o.ret):
 		return metAFault
-	case f.lapses(w, o.ret):
+	case h.Lease > 0 && (lapsed || o.ret-last > h.Lease/2): // it did not ask again in time
 		return "a place in the queue may have been lost"
 	case granted <= o.ret+h.ClockError:
 		return "who was granted first is not known"
@@ -104,17 +109,4 @@ func (f *fairness) cameFirst(a, b *op) bool {
 	default:
 		return first[0].Replied < second[0].Sent-slack
 	}
-}
-
-// lapses reports whether a waiting client may have lost its place by an instant, because it did not
-// ask again in time.
-func (f *fairness) lapses(w *op, until int64) bool {
-	lease, last := f.d.a.header.Lease, int64(0)
-	for i, c := range f.requests(w, until) {
-		if i > 0 && lease > 0 && c.Sent-last > lease/2 {
-			return true
-		}
-		last = c.Sent
-	}
-	return lease > 0 && until-last > lease/2
 }

@@ -29,37 +29,28 @@ func newFencingOrder(d *keyInput) *fencingOrder {
 }
 
 func (f *fencingOrder) returned(o *op) {
-	if !o.granted() || o.mode == history.Shared {
+	if !o.granted() || o.mode == history.Shared || f.d.k.fence(o) == 0 {
 		return
 	}
-	fence := f.d.k.fence(o)
-	if fence == 0 {
-		return
-	}
-	asked := f.d.k.asked(o)
-	certain, earlier := f.before(asked-f.d.a.header.ClockError), f.before(asked)
-	switch {
-	case f.breaks(o, fence, certain):
-		f.report(f.d.k.op(certain.place), o, false)
-	case f.breaks(o, fence, earlier):
+	next := fenced{o.ret, f.d.k.fence(o), o.place}
+	asked, broke := f.d.k.asked(o), false
+	for i, by := range []int64{asked - f.d.a.header.ClockError, asked} {
+		earlier := f.before(by)
+		if broke || next.fence > earlier.fence || !f.d.uses("fence-order") {
+			continue
+		}
 		e := f.d.k.op(earlier.place)
-		f.report(e, o, e.client != o.client)
-	default:
+		if broke = next.fence < earlier.fence || !f.d.k.nested(o) || e.client != o.client; broke {
+			f.found(Violation{At: o.ret, Clients: f.d.names(e, *o), WithinClockError: i == 1 && e.client != o.client}, []op{e, *o})
+		}
+	}
+	if !broke {
 		f.opportunity(o.call, o.ret)
 	}
-	next := fenced{o.ret, fence, o.place}
-	if last := f.before(never); last.fence > fence {
+	if last := f.before(never); last.fence > next.fence {
 		next.fence, next.place = last.fence, last.place
 	}
 	f.highest = append(f.highest, next)
-}
-
-// breaks reports whether a grant has a fence that is too small after another.
-func (f *fencingOrder) breaks(o *op, fence uint64, earlier fenced) bool {
-	if fence > earlier.fence || !f.d.uses("fence-order") {
-		return false
-	}
-	return fence < earlier.fence || !f.d.k.nested(o) || f.d.k.op(earlier.place).client != o.client
 }
 
 // before returns the grant with the highest fence among those that returned before an instant.
@@ -69,9 +60,4 @@ func (f *fencingOrder) before(t int64) fenced {
 		return fenced{}
 	}
 	return f.highest[n-1]
-}
-
-// report reports a grant whose fence is too small.
-func (f *fencingOrder) report(earlier op, o *op, within bool) {
-	f.found(Violation{At: o.ret, Clients: f.d.names(earlier, *o), WithinClockError: within}, []op{earlier, *o})
 }

@@ -54,17 +54,7 @@ func (p *pass) haunted(c *client, now int64) bool {
 	return len(c.ghosts) > 0
 }
 
-// crash adds a ghost for each crash of a client that had sent commands after its last recorded
-// operation: what it was doing was not recorded, and may have been an acquire.
-func (p *pass) crash(n uint32, c *client) {
-	name := p.a.clients[n]
-	for _, at := range p.ev.crashes[name] {
-		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
-			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
-		}
-	}
-}
-
+// orderGhosts makes the index of the ghosts by time.
 func (p *pass) orderGhosts() {
 	slices.SortStableFunc(p.k.ghosts, func(a, b ghost) int { return cmp.Compare(a.from, b.from) })
 	last := [2]haunting{{math.MinInt64, latest{most: 2}}, {math.MinInt64, latest{most: 2}}}

@@ -82,49 +82,36 @@ func byStart(a, b Hold) int {
 func (a *archive) holds(k *keyLog, of []op) (out []Hold) {
 	at := map[uint32]int{}
 	for i := range of {
-		n := of[i].hold
-		if n == 0 {
+		o := &of[i]
+		if o.hold == 0 {
 			continue
 		}
-		if _, known := at[n]; !known {
-			at[n] = len(out)
-			out = append(out, a.hold(k, n))
+		d := k.holds.at(o.hold)
+		if _, known := at[o.hold]; !known {
+			at[o.hold] = len(out)
+			b := k.op(d.began)
+			began := a.operation(k, &b)
+			h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Reentry: k.nested(&b), Acquire: began,
+				Belief: []Span{{b.ret, max(d.belief, b.ret)}}, Possible: Span{k.asked(&b), d.possible}}
+			if d.release != 0 {
+				r := k.op(d.release)
+				release := a.operation(k, &r)
+				h.Release = &release
+			}
+			out = append(out, h)
 		}
-		a.fill(&out[at[n]], k, &of[i])
+		switch h := &out[at[o.hold]]; {
+		case o.kind == history.Use:
+			h.Uses = append(h.Uses, a.operation(k, o))
+		case o.kind == history.Lost:
+			h.Lost = cmp.Or(h.Lost, o.call)
+		case o.kind == history.Extend && d.began != o.place:
+			h.Extends = append(h.Extends, a.operation(k, o))
+			if end, starts := k.beliefEnd(o); starts {
+				h.Belief = append(h.Belief, Span{o.ret, max(end, o.ret)})
+			}
+		}
 	}
 	slices.SortStableFunc(out, byStart)
 	return out
-}
-
-// hold returns hold number n without its uses and extends.
-func (a *archive) hold(k *keyLog, n uint32) Hold {
-	d := k.holds.at(n)
-	o := k.op(d.began)
-	began := a.operation(k, &o)
-	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Reentry: k.nested(&o), Acquire: began,
-		Belief: []Span{{o.ret, max(d.belief, o.ret)}}, Possible: Span{k.asked(&o), d.possible}}
-	if d.release != 0 {
-		r := k.op(d.release)
-		release := a.operation(k, &r)
-		h.Release = &release
-	}
-	return h
-}
-
-// fill adds an operation to its hold.
-func (a *archive) fill(h *Hold, k *keyLog, o *op) {
-	switch o.kind {
-	case history.Use:
-		h.Uses = append(h.Uses, a.operation(k, o))
-	case history.Lost:
-		h.Lost = cmp.Or(h.Lost, o.call)
-	case history.Extend:
-		if k.holds.at(o.hold).began == o.place {
-			return
-		}
-		h.Extends = append(h.Extends, a.operation(k, o))
-		if end, starts := k.beliefEnd(o); starts {
-			h.Belief = append(h.Belief, Span{o.ret, max(end, o.ret)})
-		}
-	}
 }

@@ -22,14 +22,36 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	var o op
 	for place := range a.walk(k) {
 		k.unpack(&o, place)
-		if err := p.step(&o); err != nil {
+		c := p.clients[o.client]
+		if c == nil {
+			c = &client{crashes: ev.crashes[a.client(&o)]}
+			p.clients[o.client] = c
+		}
+		// a critical section, an extend (a watchdog's) and a notice of loss may overlap others
+		if o.kind != history.Use && o.kind != history.Extend && o.kind != history.Lost {
+			if c.last.line != 0 && o.call < c.last.ret {
+				return a.broken(o.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
+					a.client(&o), o.kind, o.call, c.last.line+1, c.last.ret)
+			}
+			c.last = o
+		}
+		p.settle(c, o.call)
+		if err := p.called(c, &o); err != nil {
 			return err
+		}
+		c.waiting = insert(c.waiting, &o)
+		if o.call == o.ret {
+			p.settle(c, o.ret)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.clients)) {
 		c := p.clients[n]
 		p.settle(c, never)
-		p.crash(n, c)
+		for _, at := range ev.crashes[a.clients[n]] {
+			if len(ev.commandsOf(a.clients[n], c.last.ret, at)) > 0 { // what it was doing was not recorded, and may have been an acquire
+				k.ghosts = append(k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(a.header, at), died: at})
+			}
+		}
 		for _, h := range c.open {
 			p.close(h)
 		}
@@ -38,36 +60,28 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	return nil
 }
 
-func (p *pass) step(o *op) error {
-	c := p.clients[o.client]
-	if c == nil {
-		c = &client{crashes: p.ev.crashes[p.a.client(o)]}
-		p.clients[o.client] = c
-	}
-	if !o.spans() {
-		if c.last.line != 0 && o.call < c.last.ret {
-			return p.a.broken(o.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
-				p.a.client(o), o.kind, o.call, c.last.line+1, c.last.ret)
-		}
-		c.last = *o
-	}
-	p.settle(c, o.call)
-	if err := p.called(c, o); err != nil {
-		return err
-	}
-	c.waiting = insert(c.waiting, o)
-	if o.call == o.ret {
-		p.settle(c, o.ret)
-	}
-	return nil
-}
-
 // settle applies what has returned to a client by an instant.
 func (p *pass) settle(c *client, now int64) {
 	n := 0
 	for ; n < len(c.waiting) && c.waiting[n].ret <= now; n++ {
-		p.died(c, c.waiting[n].ret)
-		p.returned(c, &c.waiting[n])
+		o := &c.waiting[n]
+		p.died(c, o.ret)
+		if o.kind != history.Acquire && o.kind != history.Extend && o.kind != history.Release {
+			continue
+		}
+		p.answered(c, o)
+		if o.granted() {
+			p.reenter(c, o)
+			continue
+		}
+		i := slices.IndexFunc(c.open, func(h *openHold) bool { return h.n == o.hold && o.hold != 0 })
+		switch {
+		case i < 0:
+		case o.kind == history.Extend:
+			p.extended(c, c.open[i], o, !p.mayMeanGhost(c, o))
+		case o.kind == history.Release:
+			p.left(c, c.open[i], o)
+		}
 	}
 	c.waiting = slices.Delete(c.waiting, 0, n)
 	p.died(c, now)
@@ -93,7 +107,12 @@ func (p *pass) called(c *client, o *op) error {
 		if err != nil {
 			return err
 		}
-		p.late(c, h, o)
+		// Accepted, though its hold was not possible when it was called. While another operation of the
+		// client is under way, or one of unknown outcome may have begun a hold, it may be about that one.
+		if o.outcome == history.OK && !p.mayMeanGhost(c, o) && !p.mayHave(c, h, o.call) &&
+			!slices.ContainsFunc(c.waiting, func(w op) bool { return w.kind == history.Acquire || w.kind == history.Extend }) {
+			p.k.late[o.line] = true
+		}
 		if h != nil {
 			p.k.assign(o, h.n, h.mode)
 		}
@@ -115,8 +134,18 @@ func (p *pass) called(c *client, o *op) error {
 			}
 		}
 	case history.Use, history.Write:
-		if h := p.innermost(c, o); h != nil {
-			p.k.assign(o, h.n, h.mode)
+		var in *openHold // the innermost of its mode; a section may have another than its hold
+		for _, h := range slices.Backward(c.open) {
+			fits := o.stated.fits(h.mode)
+			if !h.released && h.began.ret <= o.call && (fits || in == nil) {
+				in = h
+				if fits {
+					break
+				}
+			}
+		}
+		if in != nil {
+			p.k.assign(o, in.n, in.mode)
 		}
 	}
 	return nil
@@ -142,7 +171,17 @@ func (p *pass) ask(c *client, o *op) {
 			p.renew(c, h, o)
 		}
 	case o.granted():
-		p.forget(c, o.call)
+		open := c.open[:0]
+		for i, h := range c.open { // without those that no further operation can mean
+			if !h.closed && len(c.open)-i < maxOpen {
+				open = append(open, h)
+			} else {
+				p.close(h)
+				p.spare = append(p.spare, h)
+			}
+		}
+		clear(c.open[len(open):])
+		c.open = open
 		asked := p.k.asked(o)
 		for _, h := range p.nest(c) {
 			if !h.closed && p.possible(h, o.call) >= asked {
@@ -161,21 +200,6 @@ func (p *pass) ask(c *client, o *op) {
 // maxOpen is how many unreleased holds of one client are kept: only an operation with the token of
 // an older one would not find its hold.
 const maxOpen = 64
-
-// forget closes holds that no further operation can mean.
-func (p *pass) forget(c *client, now int64) {
-	kept := c.open[:0]
-	for i, h := range c.open {
-		if !h.closed && len(c.open)-i < maxOpen {
-			kept = append(kept, h)
-		} else {
-			p.close(h)
-			p.spare = append(p.spare, h)
-		}
-	}
-	clear(c.open[len(kept):])
-	c.open = kept
-}
 
 // find returns the open hold that an operation belongs to; nil if there is none. An error says that
 // it fits two.
@@ -205,74 +229,15 @@ func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 	return best, nil
 }
 
-// innermost returns the hold in which a critical section or a write lies.
-func (p *pass) innermost(c *client, o *op) (any *openHold) {
-	for _, h := range slices.Backward(c.open) {
-		switch {
-		case h.released || h.began.ret > o.call:
-		case o.stated.fits(h.mode):
-			return h
-		case any == nil: // a section may have another mode than its hold
-			any = h
-		}
-	}
-	return any
-}
-
-// late notes an accepted release or extend whose hold, or for a re-entrant lock each of its client's,
-// was not possible when it was called. While
-// another operation of the client is under way, or one of unknown outcome may have begun a hold, it
-// may be about that one.
-func (p *pass) late(c *client, h *openHold, o *op) {
-	if o.outcome != history.OK || p.mayMeanGhost(c, o) {
-		return
-	}
-	for _, w := range c.waiting {
-		if w.kind == history.Acquire || w.kind == history.Extend {
-			return
-		}
-	}
-	its := []*openHold{h}
-	if nest := p.nest(c); nest != nil {
-		its = nest
-	}
-	if h == nil || !slices.ContainsFunc(its, func(x *openHold) bool { return !x.closed && p.possible(x, o.call) >= o.call }) {
-		p.k.late[o.line] = true
-	}
+// mayHave reports whether the server can have a hold at an instant or, of a re-entrant lock, any of
+// its client's.
+func (p *pass) mayHave(c *client, h *openHold, now int64) bool {
+	may := func(x *openHold) bool { return !x.closed && p.possible(x, now) >= now }
+	return h != nil && (may(h) || slices.ContainsFunc(p.nest(c), may))
 }
 
 // mayMeanGhost reports whether an operation may be about a ghost, and not about the hold that it
 // fits.
 func (p *pass) mayMeanGhost(c *client, o *op) bool {
 	return p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token)
-}
-
-func (p *pass) returned(c *client, o *op) {
-	if o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
-		p.answered(c, o)
-	}
-	switch o.kind {
-	case history.Acquire:
-		if o.granted() {
-			p.reenter(c, o)
-		}
-	case history.Extend:
-		if h := c.holdOf(o); h != nil {
-			p.extended(c, h, o, !p.mayMeanGhost(c, o))
-		}
-	case history.Release:
-		if h := c.holdOf(o); h != nil {
-			p.left(c, h, o)
-		}
-	}
-}
-
-// holdOf returns the open hold that an operation belongs to.
-func (c *client) holdOf(o *op) *openHold {
-	for _, h := range c.open {
-		if h.n == o.hold && o.hold != 0 {
-			return h
-		}
-	}
-	return nil
 }

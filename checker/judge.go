@@ -3,25 +3,22 @@ package checker
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/lockbench/lockbench/verdicts"
 )
 
 // judge checks one property of one key. It sees the key's operations in order of time, at their
-// calls if it is an atCall and at their returns if it is an atReturn; at one instant calls come
-// before returns. An *op is valid until the method returns: judges copy what they keep. They read
-// the holds, and nothing of each other.
+// calls and at their returns; at one instant calls come before returns. An *op is valid until the
+// method returns: judges copy what they keep. They read the holds, and nothing of each other.
 type judge interface {
+	called(o *op)
+	returned(o *op)
 	done()
 	result() *tally
 }
 
-type (
-	atCall   interface{ called(o *op) }
-	atReturn interface{ returned(o *op) }
-)
-
-// tally is the result of a judge, which embeds it.
+// tally is the result of a judge, which embeds it and has those of these methods that it needs.
 type tally struct {
 	d         *keyInput
 	property  verdicts.Property
@@ -34,10 +31,13 @@ type tally struct {
 	notJudged map[string]int // opportunities not judged, by reason
 	windows   int            // of linearizability: all
 	skipped   int            // those that should have been searched and were not
+	damage    *Damage        // of store-integrity; nil: no value of the store is known
 	kept      []Violation
 }
 
-func (t *tally) done()          {} // a judge may have its own
+func (*tally) called(*op)       {}
+func (*tally) returned(*op)     {}
+func (*tally) done()            {}
 func (t *tally) result() *tally { return t }
 
 // tallyOf returns an empty tally. otherwise says why, if the property does not apply.
@@ -61,20 +61,19 @@ const (
 	withoutHold      = "no open hold"
 )
 
-// opportunity counts something that could have gone wrong in [from, to] and was judged.
+// opportunity counts something that could have gone wrong in [from, to] and was judged. A fault that
+// it met excuses nothing.
 func (t *tally) opportunity(from, to int64) {
 	t.judged++
-	if t.d.ev.metFault(from, to) {
+	ev := t.d.ev
+	n := sort.Search(len(ev.faults), func(i int) bool { return ev.faults[i].Start > to })
+	if n > 0 && ev.last[n-1] >= from {
 		t.met++
 	}
 }
 
-// unjudged counts n opportunities as not judged.
-func (t *tally) unjudged(n int, why string) {
-	if n > 0 {
-		t.notJudged = increased(t.notJudged, why, n)
-	}
-}
+// unjudged counts an opportunity as not judged.
+func (t *tally) unjudged(why string) { t.notJudged = increased(t.notJudged, why, 1) }
 
 // found counts a violation as judged and broken, or as not judged if it is within the clock error,
 // and keeps it if there is room. What shows it are the holds of the operations of, and others
@@ -83,7 +82,7 @@ func (t *tally) found(v Violation, of []op, others ...op) {
 	v.Property, v.Key, v.Cause = t.property, t.d.k.name, verdicts.CauseUnknown
 	if v.WithinClockError {
 		t.within++
-		t.unjudged(1, withinClockError)
+		t.unjudged(withinClockError)
 	} else {
 		t.broken++
 		t.opportunity(v.At, plus(v.At, v.Lasted))
@@ -97,19 +96,9 @@ func (t *tally) found(v Violation, of []op, others ...op) {
 // sweep feeds the operations of the key to the judges.
 func (d *keyInput) sweep(judges []judge) {
 	var open []op // called and not returned, by return
-	var calls []atCall
-	var returning []atReturn
-	for _, j := range judges {
-		if c, hears := j.(atCall); hears {
-			calls = append(calls, c)
-		}
-		if r, hears := j.(atReturn); hears {
-			returning = append(returning, r)
-		}
-	}
 	returns := func(n int) {
 		for i := range open[:n] {
-			for _, j := range returning {
+			for _, j := range judges {
 				j.returned(&open[i])
 			}
 		}
@@ -123,7 +112,7 @@ func (d *keyInput) sweep(judges []judge) {
 			over++
 		}
 		returns(over)
-		for _, j := range calls {
+		for _, j := range judges {
 			j.called(&o)
 		}
 		open = insert(open, &o)
@@ -147,6 +136,12 @@ func (t *tally) join(other *tally, most int) {
 	t.within += other.within
 	t.windows += other.windows
 	t.skipped += other.skipped
+	switch {
+	case t.damage == nil:
+		t.damage = other.damage
+	case other.damage != nil:
+		t.damage.add(*other.damage)
+	}
 	for why, n := range other.notJudged {
 		t.notJudged = increased(t.notJudged, why, n)
 	}

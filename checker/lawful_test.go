@@ -51,31 +51,21 @@ func TestLawfulRecords(t *testing.T) {
 	}
 }
 
-// described returns a record and what was found in it.
+// described returns what was found in a record, and the record as a file has it.
 func described(s *server, v *Verdict) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%+v faults %+v\n", s.h, s.faults)
+	fmt.Fprintf(&b, "faults %+v\n", s.faults)
 	for _, x := range v.Violations {
-		fmt.Fprintf(&b, "%s at %.3f for %.3f, %v\n", x.Property, float64(x.At)/1e6, float64(x.Lasted)/1e6, x.Clients)
+		fmt.Fprintf(&b, "%s at %d for %d, %v\n", x.Property, x.At, x.Lasted, x.Clients)
 	}
-	for _, o := range s.ops {
-		fmt.Fprintf(&b, "%s %s %.3f %.3f %s %s", o.Client, o.Op, float64(o.Call)/1e6, float64(o.Return)/1e6, o.Outcome, o.Mode)
-		if o.Token != "" {
-			fmt.Fprintf(&b, " token=%s", o.Token)
+	w := history.NewWriter(&b, s.h)
+	for i := range s.ops {
+		if err := w.Write(&s.ops[i]); err != nil {
+			return err.Error()
 		}
-		if o.Asked != 0 {
-			fmt.Fprintf(&b, " asked=%.3f", float64(o.Asked)/1e6)
-		}
-		if o.ValidUntil != 0 {
-			fmt.Fprintf(&b, " until=%.3f", float64(o.ValidUntil)/1e6)
-		}
-		if o.Fence != 0 {
-			fmt.Fprintf(&b, " fence=%d", o.Fence)
-		}
-		if o.HasValue {
-			fmt.Fprintf(&b, " read=%d wrote=%d versions %d %d", o.Read, o.Wrote, o.ReadVersion, o.Version)
-		}
-		b.WriteByte('\n')
+	}
+	if err := w.Close(); err != nil {
+		return err.Error()
 	}
 	return b.String()
 }

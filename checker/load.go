@@ -15,21 +15,21 @@ import (
 // for each grant, and the bytes of the distinct clients, keys and tokens.
 func load(ctx context.Context, in Input) (*archive, error) {
 	a := &archive{header: in.Header, file: in.File, numbers: map[string]uint32{}, clients: []string{""}, byName: map[string]*keyLog{}}
-	if err := a.read(ctx, in.Ops); err != nil {
+	if err := a.read(ctx, in.Ops); !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if len(a.clients) > maxClients {
 		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", len(a.clients), maxClients, ErrAssumption)
 	}
-	a.tokens.seal()
+	a.tokens.table = nil // nothing is numbered any more
 	for _, k := range a.keys {
 		k.sort(a)
 	}
 	return a, nil
 }
 
-// read adds the operations of a source. Of a long one, a batch is read while the one before it is
-// added.
+// read adds the operations of a source, up to an error; io.EOF is its end. Of a long one, a batch is
+// read while the one before it is added.
 func (a *archive) read(ctx context.Context, src Source) error {
 	const short, batch = 4096, 1024
 	var op history.Operation
@@ -39,7 +39,7 @@ func (a *archive) read(ctx context.Context, src Source) error {
 			return wrong
 		}
 		if end = src.Next(&op); end != nil {
-			return unlessEnd(end)
+			return end
 		}
 	}
 	now, next := make([]history.Operation, 0, batch), make([]history.Operation, 0, batch)
@@ -60,14 +60,7 @@ func (a *archive) read(ctx context.Context, src Source) error {
 			return wrong
 		}
 	}
-	return unlessEnd(end)
-}
-
-func unlessEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return end
 }
 
 func (a *archive) add(in *history.Operation) error {
@@ -78,9 +71,20 @@ func (a *archive) add(in *history.Operation) error {
 	case in.Return < in.Call:
 		return a.broken(a.lines, "return %d is before call %d", in.Return, in.Call)
 	}
-	k := a.key(in.Key)
-	o := op{call: in.Call, ret: in.Return, client: a.number(in.Client), line: a.lines,
-		kind: in.Op, outcome: in.Outcome, mode: in.Mode, stated: statedMode(in)}
+	k := a.byName[in.Key]
+	if k == nil {
+		k = &keyLog{name: in.Key, number: len(a.keys)}
+		a.keys, a.byName[in.Key] = append(a.keys, k), k
+	}
+	client, known := a.numbers[in.Client]
+	if !known {
+		client = uint32(len(a.clients))
+		a.numbers[in.Client], a.clients = client, append(a.clients, in.Client)
+	}
+	o := op{call: in.Call, ret: in.Return, client: client, line: a.lines, kind: in.Op, outcome: in.Outcome, mode: in.Mode}
+	if in.ModeNamed || in.Mode == history.Shared {
+		o.stated = stated(in.Mode) + 1
+	}
 	if in.Token != "" {
 		o.token = a.tokens.number(in.Token)
 	}
@@ -101,42 +105,14 @@ func (a *archive) add(in *history.Operation) error {
 		o.detail = k.writes.add(write{fence: in.Fence, read: in.Read, wrote: in.Wrote, valued: in.HasValue,
 			readVersion: in.ReadVersion, version: in.Version, known: in.Versioned})
 	}
-	a.keepID(in.ID)
+	if a.ids != nil || in.ID != uint64(a.lines) { // in lockbench's own histories ids are positions
+		for n := uint64(len(a.ids)) + 1; n < uint64(a.lines); n++ {
+			a.ids = append(a.ids, n)
+		}
+		a.ids = append(a.ids, in.ID)
+	}
 	k.add(a, &o)
 	return nil
-}
-
-// keepID stores an id that is not the operation's position; in lockbench's own histories ids are
-// positions.
-func (a *archive) keepID(id uint64) {
-	if a.ids == nil && id == uint64(a.lines) {
-		return
-	}
-	for n := uint64(len(a.ids)) + 1; n < uint64(a.lines); n++ {
-		a.ids = append(a.ids, n)
-	}
-	a.ids = append(a.ids, id)
-}
-
-// number returns the number of a client.
-func (a *archive) number(name string) uint32 {
-	n, known := a.numbers[name]
-	if !known {
-		n = uint32(len(a.clients))
-		a.numbers[name] = n
-		a.clients = append(a.clients, name)
-	}
-	return n
-}
-
-func (a *archive) key(name string) *keyLog {
-	k := a.byName[name]
-	if k == nil {
-		k = &keyLog{name: name, number: len(a.keys)}
-		a.keys = append(a.keys, k)
-		a.byName[name] = k
-	}
-	return k
 }
 
 // checkToken rejects a token that was granted twice on a key. It does not apply to re-entrant
@@ -145,7 +121,7 @@ func (a *archive) checkToken(k *keyLog, o *op, in *history.Operation) error {
 	if o.token == 0 || a.header.Kind == history.Reentrant {
 		return nil
 	}
-	for a.grantee.len() < o.token {
+	for a.grantee.n < o.token {
 		a.grantee.add(0)
 	}
 	last := a.grantee.at(o.token)

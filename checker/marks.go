@@ -80,9 +80,20 @@ func (m *marks) apply(e *history.Executed) {
 				continue
 			}
 			p := part{e.Node, c.Key, field}
-			behind = behind || m.owner[p] != 0
+			hold := m.owner[p]
+			if hold == 0 {
+				continue
+			}
+			behind = true
 			_, overwritten := after[field]
-			m.touch(e, by, p, overwritten)
+			m.blame(e, by, hold, overwritten)
+			if by.hold == hold && by.kind == history.Release {
+				m.did[by.line] = true
+			}
+			delete(m.owner, p)
+			if !slices.ContainsFunc(m.parts[hold], func(p part) bool { return m.owner[p] == hold }) {
+				m.gone[hold] = e.At
+			}
 		}
 		if c.Before != nil && c.After != nil && c.Before.Until != c.After.Until {
 			if hold := m.sole(e.Node, c.Key, before); hold != 0 {
@@ -112,34 +123,6 @@ func (m *marks) sole(node int, key string, parts map[string]string) (hold uint32
 		hold = its
 	}
 	return hold
-}
-
-// touch takes a part, which an event removed or overwrote, out of its owner's mark.
-func (m *marks) touch(e *history.Executed, by op, p part, overwritten bool) {
-	hold := m.owner[p]
-	if hold == 0 {
-		return
-	}
-	m.blame(e, by, hold, overwritten)
-	if by.hold == hold && by.kind == history.Release {
-		m.did[by.line] = true
-	}
-	delete(m.owner, p)
-	if !slices.ContainsFunc(m.parts[hold], func(p part) bool { return m.owner[p] == hold }) {
-		m.gone[hold] = e.At
-	}
-}
-
-// excludes reports whether nobody else can hold while the mark of a hold is there: one client holds
-// at a time, and the mark is on one node.
-func (m *marks) excludes(hold uint32) bool {
-	for _, p := range m.parts[hold] {
-		if p.node != m.parts[hold][0].node {
-			return false
-		}
-	}
-	began := m.d.k.began(hold)
-	return !manyMayHold(m.d.a.header, began.mode)
 }
 
 // blame notes that a release, an extend or a background command changed the mark of a live hold

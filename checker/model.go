@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,24 +17,17 @@ import (
 // own: a hold that was believed until one instant, and possible until another, ends between the
 // two. findHolds has decided when these are; only the order is left to search.
 //
-//	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before, or for a re-entrant lock as high; h is then in force
+//	grant(h)    legal when no conflicting hold is in force and its fence is higher than any before, or for a re-entrant lock as high; h is then in force
 //	end(h)      legal when h is in force; it is not any more
-//	busy        legal when a conflicting hold is in force, for permits when all are taken
-type act uint8
+//	refusal     legal when a conflicting hold is in force, for permits when all are taken
 
-const (
-	actAcquire act = iota
-	actEnd
-	actBusy
-)
-
-// move is the input of one operation of the model.
+// move is the input of one operation of the model: a grant, unless it says otherwise.
 type move struct {
-	act    act
-	hold   uint32 // number of the hold within the window
-	mode   history.Mode
-	client uint32
-	fence  uint64
+	end, refusal bool
+	hold         uint32 // number of the hold within the window
+	mode         history.Mode
+	client       uint32
+	fence        uint64
 }
 
 // lockState is the set of holds in force and the highest fence granted. It is comparable.
@@ -42,10 +36,20 @@ type lockState struct {
 	fence uint64
 }
 
+// place returns where a hold is in the set, or belongs.
+func (s lockState) place(hold uint32) (at int, in bool) {
+	for ; at < len(s.holds); at += 4 {
+		if n := binary.BigEndian.Uint32([]byte(s.holds[at : at+4])); n >= hold {
+			return at, n == hold
+		}
+	}
+	return at, false
+}
+
 type modelOf struct {
-	kind     history.Kind
-	permits  int
-	acquires []move
+	kind    history.Kind
+	permits int
+	grants  []move
 
 	steps atomic.Int64 // moves tried; a search that timed out may still be running
 	most  int64        // moves after which the search is given up
@@ -55,30 +59,29 @@ type modelOf struct {
 // not legal, and to put a lockState into an interface copies it to the heap.
 func (m *modelOf) step(state any, in move) (bool, any) {
 	s := state.(lockState)
-	switch in.act {
-	case actAcquire:
-		// a re-entry may repeat it
-		if m.taken(s, in) || in.fence != 0 && (in.fence < s.fence || in.fence == s.fence && m.kind != history.Reentrant) {
+	switch {
+	case in.refusal:
+		return m.taken(s, in), state
+	case in.end:
+		at, held := s.place(in.hold)
+		if !held {
 			return false, state
 		}
-		return true, lockState{s.with(in.hold), max(s.fence, in.fence)}
-	case actEnd:
-		rest, found := s.without(in.hold)
-		if !found {
-			return false, state
-		}
-		return true, lockState{rest, s.fence}
+		return true, lockState{s.holds[:at] + s.holds[at+4:], s.fence}
+	case m.taken(s, in) || in.fence != 0 && (in.fence < s.fence || in.fence == s.fence && m.kind != history.Reentrant): // a re-entry may repeat it
+		return false, state
 	}
-	return m.taken(s, in), state
+	at, _ := s.place(in.hold)
+	return true, lockState{s.holds[:at] + string(binary.BigEndian.AppendUint32(nil, in.hold)) + s.holds[at:], max(s.fence, in.fence)}
 }
 
 // taken reports whether the holds in force leave no room for in, or may refuse it.
 func (m *modelOf) taken(s lockState, in move) bool {
 	n := 0
 	for i := 0; i < len(s.holds); i += 4 {
-		other := m.acquires[binary.BigEndian.Uint32([]byte(s.holds[i:i+4]))]
+		other := m.grants[binary.BigEndian.Uint32([]byte(s.holds[i:i+4]))]
 		counts := mayRefuse(m.kind, other.mode, in.mode)
-		if in.act != actBusy {
+		if !in.refusal {
 			counts = Conflict(m.kind, in.client == other.client, other.mode, in.mode)
 		}
 		if counts {
@@ -88,73 +91,64 @@ func (m *modelOf) taken(s lockState, in move) bool {
 	return n >= m.permits
 }
 
-func (s lockState) with(hold uint32) string {
-	at := 0
-	for at < len(s.holds) && binary.BigEndian.Uint32([]byte(s.holds[at:at+4])) < hold {
-		at += 4
-	}
-	return s.holds[:at] + string(binary.BigEndian.AppendUint32(nil, hold)) + s.holds[at:]
+// window is a stretch of one key's history that is searched by itself.
+type window struct {
+	from  int64  // calls before this instant count as made at it
+	held  []op   // grants in force at from
+	fence uint64 // highest fence granted before from
+	ops   []op   // grants and refusals
+	stay  []op   // grants still in force at the end of the window, which the next one ends
+	open  bool   // it has a refusal that no single hold explains
+	odd   []op   // the first operations whose beliefs conflict; nil: none do
+	lost  bool   // it is too long, and its operations were dropped
 }
 
-func (s lockState) without(hold uint32) (string, bool) {
-	for at := 0; at < len(s.holds); at += 4 {
-		if binary.BigEndian.Uint32([]byte(s.holds[at:at+4])) == hold {
-			return s.holds[:at] + s.holds[at+4:], true
-		}
-	}
-	return s.holds, false
+func has(list []op, o *op) bool {
+	return slices.ContainsFunc(list, func(x op) bool { return x.line == o.line })
 }
 
-func (s lockState) hash() uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(s.holds)) // writing to a hash never fails
-	return h.Sum64() ^ s.fence*0x9e3779b97f4a7c15
+func drop(list []op, o *op) []op {
+	return slices.DeleteFunc(list, func(x op) bool { return x.line == o.line })
 }
 
 // operations makes the operations of a window for Porcupine.
-func (w *window) operations(d *keyInput) (acquires []move, ops []porcupine.Operation, initial lockState) {
+func (w *window) operations(d *keyInput) (grants []move, ops []porcupine.Operation, initial lockState) {
 	initial.fence = w.fence
-	add := func(o *op, began bool) {
-		in := move{act: actAcquire, hold: uint32(len(acquires)), mode: o.mode, client: o.client}
+	add := func(o *op, asked bool) {
+		in := move{hold: uint32(len(grants)), mode: o.mode, client: o.client}
 		if o.mode == history.Exclusive {
 			in.fence = d.k.fence(o)
 		}
-		acquires = append(acquires, in)
-		if began {
-			ops = append(ops, operationOf(o, in, w.from))
+		grants = append(grants, in)
+		if asked {
+			ops = append(ops, porcupine.Operation{ClientId: int(o.client), Input: in, Call: max(o.call, w.from), Return: o.ret})
 		} else {
-			initial.holds = initial.with(in.hold)
+			initial.holds += string(binary.BigEndian.AppendUint32(nil, in.hold))
 		}
-		if !has(w.stay, o) {
-			ops = append(ops, w.endOf(d, o, in))
+		if has(w.stay, o) {
+			return
 		}
+		in.end, in.fence = true, 0 // of the belief that began with o, or the hold that outlasts it
+		end, _ := d.k.beliefEnd(o)
+		end = max(end, o.call, w.from)
+		if end == never {
+			end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
+		}
+		ops = append(ops, porcupine.Operation{ClientId: int(o.client), Input: in, Call: end, Return: max(d.k.holds.at(o.hold).possible, end)})
 	}
 	for i := range w.held {
 		add(&w.held[i], false)
 	}
 	for i := range w.ops {
-		if o := &w.ops[i]; o.outcome == history.Busy {
-			ops = append(ops, operationOf(o, move{act: actBusy, mode: o.mode, client: o.client}, w.from))
-		} else {
+		o := &w.ops[i]
+		if o.outcome != history.Busy {
 			add(o, true)
+			continue
 		}
+		in := move{refusal: true, mode: o.mode, client: o.client}
+		ops = append(ops, porcupine.Operation{ClientId: int(o.client), Input: in, Call: max(o.call, w.from), Return: o.ret})
 	}
-	return acquires, ops, initial
-}
-
-func operationOf(o *op, in move, from int64) porcupine.Operation {
-	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: max(o.call, from), Return: o.ret}
-}
-
-// endOf makes the operation that ends the belief which began with o, or the hold that outlasts it.
-func (w *window) endOf(d *keyInput, o *op, in move) porcupine.Operation {
-	in.act, in.fence = actEnd, 0
-	end, _ := d.k.beliefEnd(o)
-	end = max(end, o.call, w.from)
-	if end == never {
-		end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
-	}
-	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: end, Return: max(d.k.holds.at(o.hold).possible, end)}
+	return grants, ops, initial
 }
 
 // plainly is for how long Porcupine may search a whole history; windows are given up earlier, by
@@ -164,8 +158,8 @@ const plainly = 10 * time.Second
 // search asks Porcupine whether the window's operations have an order, with a number of moves. It
 // also returns the moves tried.
 func (w *window) search(d *keyInput, most int64) (porcupine.CheckResult, int64) {
-	acquires, ops, initial := w.operations(d)
-	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: most}
+	grants, ops, initial := w.operations(d)
+	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), grants: grants, most: most}
 	model := porcupine.Model{
 		Init: func() any { return initial },
 		StepContext: func(ctx context.Context, state, input, _ any) (bool, any) {
@@ -175,7 +169,11 @@ func (w *window) search(d *keyInput, most int64) (porcupine.CheckResult, int64) 
 			return m.step(state, input.(move))
 		},
 		Equal: func(a, b any) bool { return a.(lockState) == b.(lockState) },
-		Hash:  func(state any) uint64 { return state.(lockState).hash() },
+		Hash: func(state any) uint64 {
+			s, h := state.(lockState), fnv.New64a()
+			h.Write([]byte(s.holds)) // writing to a hash never fails
+			return h.Sum64() ^ s.fence*0x9e3779b97f4a7c15
+		},
 	}
 	found := porcupine.CheckOperationsTimeout(model, ops, plainly)
 	tried := m.steps.Load()

@@ -38,8 +38,14 @@ func (m *mutualExclusion) returned(o *op) {
 	}
 	i := interval{start: o.ret, end: end}
 	with, lasted, meets := m.over.add(o, o.hold, i)
-	if m.within(o, end) {
-		return
+	if m.d.a.header.Kind == history.Reentrant {
+		until, known := m.until[o.client]
+		if !known || end > until {
+			m.until[o.client] = end
+		}
+		if known && until > o.ret && until >= end { // it lies in the belief in another hold
+			return
+		}
 	}
 	since := m.last
 	m.last = o.ret
@@ -48,21 +54,8 @@ func (m *mutualExclusion) returned(o *op) {
 		m.over.report(&m.tally, o, i, with, lasted)
 	case !meets:
 	case end <= o.ret:
-		m.unjudged(1, overWhenGranted)
+		m.unjudged(overWhenGranted)
 	default:
 		m.opportunity(since, o.ret)
 	}
-}
-
-// within reports whether a belief lies in one that its client has of another hold of a re-entrant
-// lock.
-func (m *mutualExclusion) within(o *op, end int64) bool {
-	if m.d.a.header.Kind != history.Reentrant {
-		return false
-	}
-	until, known := m.until[o.client]
-	if !known || end > until {
-		m.until[o.client] = end
-	}
-	return known && until > o.ret && until >= end
 }

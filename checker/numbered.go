@@ -10,8 +10,8 @@ import (
 type numbered struct {
 	blocks [][]byte      // each string as its length (uvarint) and its bytes; blocks never move
 	where  paged[uint64] // block<<32 | offset
-	// open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of
-	// two
+	// open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of two;
+	// only for number
 	table []uint64
 	seed  maphash.Seed // random, so that no file can make strings collide; numbers do not depend on it
 }
@@ -35,9 +35,6 @@ func (n *numbered) number(s string) uint32 {
 	n.table[slot] = h>>32<<32 | uint64(number)
 	return number
 }
-
-// seal frees what number needs, which must not be called after it.
-func (n *numbered) seal() { n.table = nil }
 
 // slot returns where the search for a string starts.
 func (n *numbered) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }

@@ -20,7 +20,7 @@ type client struct {
 	last    op          // its last operation that does not span others
 	open    []*openHold // in the order of their acquires
 	waiting []op        // called and not returned, by return
-	ghosts  []int       // its ghosts that may be there, as indices of found.ghosts
+	ghosts  []int       // its ghosts that may be there, as indices of keyLog.ghosts
 	asked   int         // how many of them come from before the last answer of the server
 	crashes []int64     // instants of its confirmed crashes, ascending
 }

@@ -6,7 +6,7 @@ package checker
 // move. Numbers begin at 1, so that 0 can mean none.
 type paged[T any] struct {
 	pages [][]T
-	n     uint32
+	n     uint32 // elements
 }
 
 const pageSize = 1 << 14
@@ -26,8 +26,5 @@ func (l *paged[T]) add(v T) uint32 {
 	return l.n
 }
 
-// at returns a pointer to the element with a number from 1 to len.
+// at returns a pointer to the element with a number from 1 to n.
 func (l *paged[T]) at(number uint32) *T { return &l.pages[(number-1)/pageSize][(number-1)%pageSize] }
-
-// len returns the number of elements.
-func (l *paged[T]) len() uint32 { return l.n }

@@ -103,9 +103,9 @@ func (p *progress) end(w *wait) {
 	switch {
 	case w.broken:
 	case w.excused:
-		p.unjudged(1, metAFault)
+		p.unjudged(metAFault)
 	case w.first.outcome == history.Unknown:
-		p.unjudged(1, unknownOutcomes)
+		p.unjudged(unknownOutcomes)
 	default:
 		p.opportunity(w.first.call, w.last.ret)
 	}
@@ -114,7 +114,7 @@ func (p *progress) end(w *wait) {
 // judge reports a wait that has become too long.
 func (p *progress) judge(w *wait) {
 	client, free := p.d.a.client(&w.last), p.free[w.last.mode]
-	at, _ := slices.BinarySearchFunc(free, w.first.call, func(s Span, t int64) int { return cmp.Compare(s.To, t) })
+	at, _ := slices.BinarySearchFunc(free, w.first.call, endsBefore)
 	for ; at < len(free) && free[at].From < w.last.ret; at++ {
 		s := Span{max(free[at].From, w.first.call), min(free[at].To, w.last.ret)}
 		for _, part := range p.d.served(client, s) {
@@ -134,7 +134,8 @@ func (p *progress) judge(w *wait) {
 // limitOf returns for how long the lock may be free and wanted by a waiter in a stretch.
 func (p *progress) limitOf(w *wait, s Span) int64 {
 	h := p.d.a.header
-	if !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To) {
+	faulty := func(f history.Window) bool { return Excuses(&f) && p.d.ev.meets(&f, s.From-h.Lease, s.To) }
+	if !h.Wakeups || slices.ContainsFunc(p.d.ev.faults, faulty) {
 		return p.limit
 	}
 	limit := p.least

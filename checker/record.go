@@ -52,13 +52,6 @@ type op struct {
 // mode.
 type stated uint8
 
-func statedMode(o *history.Operation) stated {
-	if !o.ModeNamed && o.Mode != history.Shared {
-		return 0
-	}
-	return stated(o.Mode) + 1
-}
-
 // fits reports whether an operation can be about a hold of the mode.
 func (s stated) fits(m history.Mode) bool { return s == 0 || history.Mode(s-1) == m }
 
@@ -71,12 +64,6 @@ func (o *op) renewed() bool { return o.kind == history.Extend && o.outcome == hi
 // saysGone reports whether it was answered that its hold is not there.
 func (o *op) saysGone() bool {
 	return o.outcome == history.NotHeld || o.outcome == history.LostHold
-}
-
-// spans reports whether it may overlap other operations of its client: a critical section, an
-// extend (a watchdog's), a notice of loss.
-func (o *op) spans() bool {
-	return o.kind == history.Use || o.kind == history.Extend || o.kind == history.Lost
 }
 
 // insert adds an operation to a list that is ordered by return.
@@ -149,17 +136,6 @@ type haunting struct {
 	failed  latest // those that failed, by client
 }
 
-// found is what findHolds finds in a key beside its holds.
-type found struct {
-	ghosts []ghost // by from
-	// haunted[i] says, by mode, until when any of ghosts[:i+1] is possible.
-	haunted [][2]haunting
-	// late has the lines of accepted releases and extends whose hold was not possible when they were
-	// called.
-	late   map[uint32]bool
-	fenced bool // a grant had a fence
-}
-
 // chunkSize is how many records are sorted at once. 1.5 MiB of them fit a processor's cache.
 const chunkSize = 1 << 16
 
@@ -181,8 +157,14 @@ type keyLog struct {
 	writes  paged[write]
 	rares   paged[rare]
 	counts  [history.Lost + 1][history.Unknown + 1]int
+	fenced  bool // a grant had a fence
 
-	found
+	ghosts []ghost // by from
+	// haunted[i] says, by mode, until when any of ghosts[:i+1] is possible.
+	haunted [][2]haunting
+	// late has the lines of accepted releases and extends whose hold was not possible when they were
+	// called.
+	late map[uint32]bool
 }
 
 // at returns the record at a place.

@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -29,35 +31,28 @@ func (e *reentrancy) returned(o *op) {
 		of := e.owned[o.client]
 		e.owned[o.client] = append(of[max(0, len(of)+1-maxOpen):], o.hold)
 	case o.kind == history.Acquire && (o.outcome == history.Busy || o.outcome == history.Fail && o.ret-o.call > grace):
-		if n := e.certain(o); n != 0 && e.d.uses("owner-refused") {
+		i := slices.IndexFunc(e.owned[o.client], func(n uint32) bool { // certain throughout the try
+			h := e.d.k.holds.at(n)
+			return e.d.k.ret(e.d.k.at(h.began)) <= o.call && e.d.k.certainUntil(h) >= o.ret
+		})
+		if i >= 0 && e.d.uses("owner-refused") {
 			own := *o
-			own.hold = n
+			own.hold = e.owned[o.client][i]
 			e.judge(&own)
 		}
 	case o.kind == history.Release && o.saysGone() && e.d.wasCertain(o) && e.d.uses("owner-not-held"):
 		e.judge(o)
 	case o.kind == history.Release && o.outcome == history.OK && o.hold == 0:
-		e.unjudged(1, withoutHold)
+		e.unjudged(withoutHold)
 	case o.kind == history.Release && (o.outcome == history.OK || o.saysGone()):
 		e.opportunity(o.call, o.ret)
 	}
 }
 
-// certain returns the latest hold of a client that was certain throughout its refused try.
-func (e *reentrancy) certain(o *op) (n uint32) {
-	for _, n := range e.owned[o.client] {
-		h := e.d.k.holds.at(n)
-		if e.d.k.ret(e.d.k.at(h.began)) <= o.call && e.d.k.certainUntil(h) >= o.ret {
-			return n
-		}
-	}
-	return 0
-}
-
 // judge reports a violation by a reply, unless a fault explains it.
 func (e *reentrancy) judge(o *op) {
 	if e.d.excusedHold(o) {
-		e.unjudged(1, metAFault)
+		e.unjudged(metAFault)
 		return
 	}
 	e.denied(o)

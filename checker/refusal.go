@@ -19,7 +19,7 @@ import (
 // explain it although no order explains all of them: linearizability asks that.
 type refusal struct {
 	tally
-	full    cover    // several permits: where as many holds were possible
+	full    []Span   // several permits: where as many holds were possible
 	until   [2]int64 // one permit: by mode, until when the holds that were granted are possible
 	pending []op     // one permit: grants called and not returned
 	tries   latest
@@ -64,11 +64,11 @@ func (r *refusal) returned(o *op) {
 	case r.explained(o):
 		r.opportunity(o.call, o.ret)
 	case r.d.ghostFor(o):
-		r.unjudged(1, unknownOutcomes)
+		r.unjudged(unknownOutcomes)
 	case r.d.ev.excusedAnswer(r.d.a.client(o), o.call, o.ret):
-		r.unjudged(1, metAFault)
+		r.unjudged(metAFault)
 	case r.tries.others(o.client) >= o.call-r.d.a.header.ClockError:
-		r.unjudged(1, othersTry)
+		r.unjudged(othersTry)
 	case r.d.uses("busy-witness"):
 		r.found(Violation{At: o.ret, Clients: r.d.names(*o), grantBy: o.call}, nil, *o)
 	}
@@ -79,7 +79,8 @@ func (r *refusal) returned(o *op) {
 func (r *refusal) explained(o *op) bool {
 	h := r.d.a.header
 	if Permits(h) > 1 {
-		return r.full.meets(o.call, o.ret)
+		i, _ := slices.BinarySearchFunc(r.full, o.call, endsBefore)
+		return i < len(r.full) && r.full[i].From <= o.ret
 	}
 	from, to := o.call-h.ClockError, plus(o.ret, h.ClockError)
 	if r.until[history.Exclusive] >= from || o.mode == history.Exclusive && r.until[history.Shared] >= from {

@@ -28,10 +28,10 @@ func (w *renewal) returned(o *op) {
 	denied := o.kind == history.Lost || o.saysGone() || failed
 	switch {
 	case o.kind == history.Extend && o.outcome != history.OK && !denied:
-		w.unjudged(1, notAnswered)
+		w.unjudged(notAnswered)
 	case denied && (w.d.excusedHold(o) || w.d.ev.clockOff(w.d.a.client(o), o.ret)):
 		if o.kind == history.Extend {
-			w.unjudged(1, metAFault)
+			w.unjudged(metAFault)
 		}
 	case denied && w.d.wasCertain(o) && w.d.uses("healthy-lost"):
 		w.denied(o)

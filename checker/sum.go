@@ -17,7 +17,14 @@ func Sum(a, b *Verdict) *Verdict {
 			out.Properties[i] = sumProperty(out.Properties[i], b.Properties[j])
 		}
 	}
-	out.Operations = sumOperations(a.Operations, b.Operations)
+	out.Operations = Operations{}
+	for _, ops := range []Operations{a.Operations, b.Operations} {
+		for op, outcomes := range ops {
+			for outcome, n := range outcomes {
+				out.Operations.add(op, outcome, n)
+			}
+		}
+	}
 	out.NotSearched = a.NotSearched + b.NotSearched
 	if a.Damage == nil || *a.Damage == (Damage{Expected: a.Damage.Expected, Final: a.Damage.Final}) {
 		out.Damage = b.Damage
@@ -61,18 +68,6 @@ func sumProperty(a, b Property) Property {
 	}
 	if out.Opportunities > 0 {
 		out.Rate = float64(min(out.Violations, out.Opportunities)) / float64(out.Opportunities)
-	}
-	return out
-}
-
-func sumOperations(a, b Operations) Operations {
-	out := Operations{}
-	for _, ops := range []Operations{a, b} {
-		for op, outcomes := range ops {
-			for outcome, n := range outcomes {
-				out.add(op, outcome, n)
-			}
-		}
 	}
 	return out
 }

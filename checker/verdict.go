@@ -87,8 +87,8 @@ func (v *Verdict) CountCauses() {
 const notRecorded = "a history does not show what is left behind: lockbench explore looks for goroutines, the conformance kit for keys and connections"
 
 // verdict assembles the verdict.
-func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
-	v := &Verdict{Operations: a.operations(), Damage: damage}
+func (a *archive) verdict(tallies []tally, ev *evidence, opt Options) *Verdict {
+	v := &Verdict{Operations: a.operations()}
 	tallies = append(tallies, tally{property: verdicts.Hygiene, note: notRecorded})
 	for _, name := range verdicts.Properties() {
 		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
@@ -100,6 +100,7 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		v.Properties = append(v.Properties, t.judgement(a.header))
 		v.Violations = append(v.Violations, t.kept...)
 		v.NotSearched += t.skipped
+		v.Damage = cmp.Or(v.Damage, t.damage)
 		if t.within > 0 && t.broken > 0 {
 			v.Notes = append(v.Notes, fmt.Sprintf("%s: %d more within the clock error of %d ns, not counted", name, t.within, a.header.ClockError))
 		}
@@ -112,7 +113,17 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		v.Estimate()
 	}
 	v.CountCauses()
-	v.Verdict = overall(v.Properties)
+	// One failure fails; a property without a decision leaves the whole undecided, and so does a record
+	// in which nothing was judged.
+	has := func(r Result) bool {
+		return slices.ContainsFunc(v.Properties, func(p Property) bool { return p.Verdict == r })
+	}
+	v.Verdict = Pass
+	if has(Fail) {
+		v.Verdict = Fail
+	} else if has(Inconclusive) || !has(Pass) {
+		v.Verdict = Inconclusive
+	}
 	switch {
 	case a.lines == 0:
 		v.Notes = append(v.Notes, "the history is empty")
@@ -120,24 +131,6 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		v.Notes = append(v.Notes, "nothing was judged")
 	}
 	return v
-}
-
-// overall: one failure fails; a property without a decision leaves the whole undecided, and so does
-// a record in which nothing was judged.
-func overall(properties []Property) Result {
-	result := Inconclusive
-	for _, p := range properties {
-		switch p.Verdict {
-		case Fail:
-			return Fail
-		case Pass:
-			result = Pass
-		}
-	}
-	if slices.ContainsFunc(properties, func(p Property) bool { return p.Verdict == Inconclusive }) {
-		return Inconclusive
-	}
-	return result
 }
 
 // judgement returns the judgement of a property.

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
 	"slices"
 	"sort"
@@ -71,65 +70,37 @@ func (a *archive) order(k *keyLog, x, y *record) int {
 // rank is the order of operations with the same call and return.
 var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6, 7: 7}
 
-// walk yields the places of a key's records by call.
+// walk yields the places of a key's records by call. It merges the sorted chunks; a chunk joins the
+// merge when time reaches it, so that a history which is nearly in order costs little.
 func (a *archive) walk(k *keyLog) iter.Seq[uint32] {
+	type run struct{ next, last uint32 } // the places of the rest of a chunk
+	compare := func(x, y run) int { return a.order(k, k.at(x.next), k.at(y.next)) }
 	return func(yield func(uint32) bool) {
-		c := cursor{a: a, k: k}
+		var waiting, active []run // by first record; waiting: not reached yet
 		for i := range k.chunks {
-			c.waiting = append(c.waiting, run{uint32(i*chunkSize) + 1, uint32(i*chunkSize + len(k.chunks[i].records))})
+			waiting = append(waiting, run{uint32(i*chunkSize) + 1, uint32(i*chunkSize + len(k.chunks[i].records))})
 		}
-		slices.SortFunc(c.waiting, c.compare)
-		for place := c.next(); place != 0 && yield(place); place = c.next() {
+		slices.SortFunc(waiting, compare)
+		for len(waiting)+len(active) > 0 {
+			if len(waiting) > 0 && (len(active) == 0 || compare(waiting[0], active[0]) < 0) {
+				active = slices.Insert(active, 0, waiting[0])
+				waiting = waiting[1:]
+			}
+			first := active[0]
+			if !yield(first.next) {
+				return
+			}
+			if first.next == first.last {
+				active = slices.Delete(active, 0, 1)
+				continue
+			}
+			first.next++
+			at, _ := slices.BinarySearchFunc(active[1:], first, compare)
+			copy(active, active[1:1+at])
+			active[at] = first
 		}
 	}
 }
-
-// run is the places of the rest of a chunk.
-type run struct{ next, last uint32 }
-
-// cursor merges the sorted chunks of a key. A chunk joins the merge when time reaches it, so that a
-// history which is nearly in order costs little.
-type cursor struct {
-	a       *archive
-	k       *keyLog
-	waiting []run // by first record, not reached yet
-	active  []run // heap by first record
-}
-
-func (c *cursor) compare(x, y run) int { return c.a.order(c.k, c.k.at(x.next), c.k.at(y.next)) }
-
-// next returns the place of the next record, 0 after the last.
-func (c *cursor) next() uint32 {
-	for len(c.waiting) > 0 && (len(c.active) == 0 || c.compare(c.waiting[0], c.active[0]) < 0) {
-		c.active = append(c.active, c.waiting[0])
-		c.waiting = c.waiting[1:]
-		heap.Fix(c, len(c.active)-1)
-	}
-	if len(c.active) == 0 {
-		return 0
-	}
-	place := c.active[0].next
-	if c.active[0].next++; place == c.active[0].last {
-		n := len(c.active) - 1
-		c.active[0] = c.active[n]
-		c.active = c.active[:n]
-	}
-	if len(c.active) > 1 {
-		heap.Fix(c, 0)
-	}
-	return place
-}
-
-// Len, Less and Swap are for package heap; runs are added and removed by hand, which boxes none.
-func (c *cursor) Len() int { return len(c.active) }
-
-func (c *cursor) Less(i, j int) bool { return c.compare(c.active[i], c.active[j]) < 0 }
-
-func (c *cursor) Swap(i, j int) { c.active[i], c.active[j] = c.active[j], c.active[i] }
-
-func (*cursor) Push(any) {}
-
-func (*cursor) Pop() any { return nil }
 
 // overlapping yields the operations whose interval overlaps [from, to], the latest first within a
 // chunk.

@@ -76,7 +76,9 @@ func (d *data) near(r Request) fakeredis.Data {
 	var named []string
 	for _, words := range r {
 		for _, key := range resp.Keys(words) {
-			named = append(named, bare(key))
+			_, within, _ := strings.Cut(key, "{") // keys that are made from it have that in their names
+			within, _, _ = strings.Cut(within, "}")
+			named = append(named, cmp.Or(within, key))
 		}
 	}
 	out := fakeredis.Data{}
@@ -86,14 +88,6 @@ func (d *data) near(r Request) fakeredis.Data {
 		}
 	}
 	return out
-}
-
-// bare returns a key, or what is between its braces: keys that are made from it have it in their
-// names.
-func bare(key string) string {
-	_, within, _ := strings.Cut(key, "{")
-	within, _, _ = strings.Cut(within, "}")
-	return cmp.Or(within, key)
 }
 
 // set applies or takes back what an event did.

@@ -3,6 +3,7 @@ package effects
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -76,10 +77,19 @@ func (d *deriver) run(ctx context.Context) (out []history.Executed) {
 		}
 		d.expire(math.MaxInt64)
 	}
-	if d.log != nil {
-		d.inOrder()
+	events := d.events[:d.n]
+	if d.log != nil { // times that fit their order
+		for i := len(events) - 2; i >= 0; i-- {
+			events[i].to = min(events[i].to, events[i+1].to)
+		}
+		last := int64(math.MinInt64)
+		for i := range events {
+			e := &events[i]
+			last = max(last, min(max(e.At, e.from), max(e.to, e.from)))
+			e.At = last
+		}
 	}
-	for _, e := range d.events[:d.n] {
+	for _, e := range events {
 		out = append(out, e.Executed)
 	}
 	return out
@@ -94,7 +104,7 @@ func (d *deriver) order() {
 		switch {
 		case c.Node != d.node || turns && c.Turn == 0:
 		case turns:
-			d.todo = append(d.todo, timed{c, c.Ran, c.Ran})
+			d.todo = append(d.todo, timed{Command: c, at: c.Ran, from: c.Ran})
 		default:
 			if t, arrived := d.midpoint(c); arrived && d.log != nil && c.Replied == 0 {
 				d.loose = append(d.loose, t)
@@ -130,9 +140,51 @@ func (d *deriver) midpoint(c *history.Command) (t timed, arrived bool) {
 	}
 	switch {
 	case c.Replied == 0:
-		return timed{c, from + Grain/10, from}, true
+		return timed{Command: c, at: from + Grain/10, from: from}, true
 	case c.Waits(): // it was executed when there was data
-		return timed{c, c.Replied, from}, true
+		return timed{Command: c, at: c.Replied, from: from}, true
 	}
-	return timed{c, from + (c.Replied-from)/2, from}, true
+	return timed{Command: c, at: from + (c.Replied-from)/2, from: from}, true
+}
+
+// attribute gives what nodes copied from their primary its client and its time: those of the next
+// event of another node that a client's command made and that did the same, since nodes copy in
+// order. Events are in the order of their times.
+func attribute(all []history.Executed) {
+	made := map[string][]int{} // what clients' commands did
+	for i := range all {
+		if all[i].Client != "" {
+			made[did(&all[i])] = append(made[did(&all[i])], i)
+		}
+	}
+	// by node: after the event that it copied last, and the time of its last event
+	next, now := map[int]int{}, map[int]int64{}
+	for i := range all {
+		e := &all[i]
+		if e.Client == "" && e.Effect == "" && len(e.Changes) > 0 {
+			for _, j := range made[did(e)] {
+				if of := &all[j]; of.Node != e.Node && j >= next[e.Node] && of.At <= e.At+4*apart {
+					next[e.Node] = j + 1
+					e.At, e.Client, e.Op, e.Name, e.Script, e.Args, e.Reply, e.Copied = of.At, of.Client, of.Op, of.Name, of.Script, of.Args, of.Reply, true
+					break
+				}
+			}
+		}
+		e.At = max(e.At, now[e.Node])
+		now[e.Node] = e.At
+	}
+	slices.SortStableFunc(all, func(a, b history.Executed) int { return cmp.Compare(a.At, b.At) })
+}
+
+// did returns what an event did to the data, as text.
+func did(e *history.Executed) (text string) {
+	for _, c := range e.Changes {
+		text += fmt.Sprintf("%q", c.Key)
+		for _, d := range []*history.Datum{c.Before, c.After} {
+			if text += "|"; d != nil {
+				text += fmt.Sprint(d.Value)
+			}
+		}
+	}
+	return text
 }

@@ -50,10 +50,11 @@ type deriver struct {
 }
 
 // timed is a command with the instant at which its node is taken to have executed it, which is not
-// before from.
+// before from, and in a choice its place among those to do.
 type timed struct {
 	*history.Command
 	at, from int64
+	is       int
 }
 
 // derived is an event with what it did, how long its command was under way, and its turn. From a
@@ -79,17 +80,11 @@ type state struct {
 // choice is what could be executed next at a point of the search, and what has been tried.
 type choice struct {
 	state
-	open []open // the commands, by their instants
-	by   int64  // when the first of those that are left was replied; 0: none was
-	next int    // then the log's own moves
-	took int    // the place of the command that was executed; -1: none
-	last bool   // no other is worth a try
-}
-
-// open is a command that may be next, and its place.
-type open struct {
-	timed
-	is int
+	open []timed // the commands, by their instants
+	by   int64   // when the first of those that are left was replied; 0: none was
+	next int     // then the log's own moves
+	took int     // the place of the command that was executed; -1: none
+	last bool    // no other is worth a try
 }
 
 // outcome is what the next commands of the log do to the data.
@@ -189,14 +184,6 @@ func (d *deriver) about(data fakeredis.Data, own, left int64) {
 	}
 }
 
-// comesFirst reports whether an effect precedes a command that is executed now.
-func (d *deriver) comesFirst(e *history.Effect, c *history.Command) bool {
-	if e.Known && c.Turn != 0 && e.At == d.at && e.What != history.Restarted && e.What != history.Promoted {
-		return e.Turn < c.Turn
-	}
-	return e.At <= d.at
-}
-
 // OfFaults returns what faults did to a node, by time.
 func OfFaults(faults []history.Window, node int) (out []*history.Effect) {
 	for i := range faults {
@@ -224,26 +211,6 @@ func (d *deriver) difference(to map[string]*fakeredis.Entry) (changed []put) {
 	return changed
 }
 
-// kept returns the data that a restart or a promotion kept: those after a turn or, if that is not
-// known, the latest of the keys recorded as kept.
-func (d *deriver) kept(e *history.Effect) map[string]*fakeredis.Entry {
-	kept := map[string]*fakeredis.Entry{}
-	if e.Known || len(e.Kept) > 0 {
-		kept = maps.Clone(d.keys)
-	}
-	for i := d.n - 1; e.Known && i >= 0 && (d.events[i].turn == 0 || d.events[i].turn > e.Turn); i-- {
-		for _, p := range d.events[i].puts {
-			if kept[p.key] = p.was; p.was == nil {
-				delete(kept, p.key)
-			}
-		}
-	}
-	for _, key := range e.Lost {
-		delete(kept, key)
-	}
-	return kept
-}
-
 // suffer adds the effect of a fault.
 func (d *deriver) suffer(e *history.Effect) {
 	d.effects = d.effects[1:]
@@ -251,12 +218,23 @@ func (d *deriver) suffer(e *history.Effect) {
 	d.clock = d.clock.After(e)
 	left := maps.Clone(d.keys)
 	switch e.What {
+	case history.Restarted, history.Promoted:
+		// they kept the data after a turn or, if that is not known, the latest of the keys recorded as kept
+		if !e.Known && len(e.Kept) == 0 {
+			left = map[string]*fakeredis.Entry{}
+		}
+		for i := d.n - 1; e.Known && i >= 0 && (d.events[i].turn == 0 || d.events[i].turn > e.Turn); i-- {
+			for _, p := range d.events[i].puts {
+				if left[p.key] = p.was; p.was == nil {
+					delete(left, p.key)
+				}
+			}
+		}
+		fallthrough
 	case history.Deleted, history.Evicted:
 		for _, key := range e.Lost {
 			delete(left, key)
 		}
-	case history.Restarted, history.Promoted:
-		left = d.kept(e)
 	}
 	d.push(e.At, derived{Executed: history.Executed{Effect: e.What}, turn: e.Turn}, d.difference(left))
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
@@ -41,18 +42,17 @@ func (d *deriver) follow(t timed, by int64) bool {
 			d.sent(t.Command, at)
 			return true
 		}
-		if best = max(best, is); best == idle && !d.slight(to-from) {
+		if best = max(best, is); best != idle {
+			continue
+		}
+		// if what comes next in the log moves ends of leases by less than is known of when the command
+		// was executed, it may have moved them, too, at another instant
+		more := func(p put) bool { return !about(p.was, p.now, to-from+Grain) }
+		if o := d.outcome(); len(o.puts) == 0 || slices.ContainsFunc(o.puts, more) {
 			break
 		}
 	}
 	return best == idle // what the log says next may have come before it
-}
-
-// slight reports whether what comes next in the log moves ends of leases by less than is known of
-// when a command was executed: at another instant, it may have moved them, too.
-func (d *deriver) slight(slack int64) bool {
-	o := d.outcome()
-	return len(o.puts) > 0 && !slices.ContainsFunc(o.puts, func(p put) bool { return !about(p.was, p.now, slack+Grain) })
 }
 
 // fit is what a command, executed now, has to do with the log.
@@ -140,4 +140,62 @@ func says(c *history.Command, commands [][]string) bool {
 	}
 	did := commands[0][1:]
 	return slices.Equal(did, c.Args) || c.Name == "SET" && len(did) >= 2 && len(c.Args) >= 2 && did[0] == c.Args[0] && did[1] == c.Args[1]
+}
+
+// following returns what comes next in the log.
+func (d *deriver) following() *outcome {
+	if d.ahead != nil && d.ahead.place == d.place {
+		return d.ahead
+	}
+	d.ahead = &outcome{place: d.place, read: math.MaxInt64}
+	if !d.ends() {
+		s := d.log[d.step]
+		if d.ahead.read = s.At; s.Effect == "" {
+			d.ahead.commands = s.Log[d.off:]
+		}
+	}
+	return d.ahead
+}
+
+// outcome executes what comes next in the log, if that has not been done.
+func (d *deriver) outcome() *outcome {
+	o := d.following()
+	if o.commands != nil && !o.known {
+		var reply string
+		reply, o.puts = d.try(o.commands, always, nil)
+		o.known, o.unknown = true, strings.HasPrefix(reply, "-")
+	}
+	return o
+}
+
+// take adds an event that executed what comes next in the log, or so many commands of it.
+func (d *deriver) take(at, to int64, e derived, commands int) {
+	o := d.outcome()
+	puts := o.puts
+	if d.off += commands; commands == len(o.commands) {
+		d.place = place{step: d.step + 1}
+	} else {
+		_, puts = d.try(o.commands[:commands], always, nil)
+	}
+	e.to = min(to, o.read)
+	if e.Open = e.Open || o.unknown; len(puts) > 0 || e.Open {
+		d.push(at, e, puts)
+	}
+}
+
+// tellTime adds the changes of the node's clock up to a time.
+func (d *deriver) tellTime(until int64) {
+	for len(d.effects) > 0 && d.effects[0].At <= until {
+		d.suffer(d.effects[0])
+	}
+}
+
+// ends reports whether the whole log has been explained.
+func (d *deriver) ends() bool { return d.step == len(d.log) }
+
+func (d *deriver) skips(commands [][]string) bool {
+	return d.Skip != nil && !slices.ContainsFunc(commands, func(words []string) bool {
+		keys := resp.Keys(words)
+		return len(keys) == 0 || slices.ContainsFunc(keys, func(key string) bool { return !d.Skip(key) })
+	})
 }

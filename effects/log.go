@@ -40,14 +40,6 @@ func (d *deriver) readLog() {
 	}
 }
 
-// moves is the number of moves beside those of commands that were replied.
-func (d *deriver) moves() int {
-	if d.log == nil {
-		return 0
-	}
-	return 2
-}
-
 // nothing says that a move was not possible.
 const nothing = -2
 
@@ -69,7 +61,7 @@ func (d *deriver) move(which int, c *choice) (took int) {
 	case len(o.puts) == 0 && !o.unknown:
 		d.place = place{step: d.step + 1}
 	case d.struck(o) || d.lapse(o, by):
-	case slices.ContainsFunc(c.open, func(t open) bool { return t.Sent <= o.read }):
+	case slices.ContainsFunc(c.open, func(t timed) bool { return t.Sent <= o.read }):
 		return nothing
 	default:
 		d.nobodys(by)
@@ -239,9 +231,9 @@ func (d *deriver) force(c *choice) {
 		}
 		d.nobodys(by)
 		after := d.state
-		fits := slices.ContainsFunc(c.open, func(t open) bool {
+		fits := slices.ContainsFunc(c.open, func(t timed) bool {
 			defer d.back(after)
-			return d.follow(t.timed, c.by)
+			return d.follow(t, c.by)
 		})
 		if fits || len(c.open) == 0 {
 			return
@@ -258,19 +250,5 @@ func (d *deriver) force(c *choice) {
 	}
 	if c.took >= 0 {
 		d.done[c.took] = true
-	}
-}
-
-// inOrder gives the events times that fit their order.
-func (d *deriver) inOrder() {
-	events := d.events[:d.n]
-	for i := len(events) - 2; i >= 0; i-- {
-		events[i].to = min(events[i].to, events[i+1].to)
-	}
-	last := int64(math.MinInt64)
-	for i := range events {
-		e := &events[i]
-		last = max(last, min(max(e.At, e.from), max(e.to, e.from)))
-		e.At = last
 	}
 }

@@ -54,13 +54,12 @@ func alike(c *history.Command, reply string, times func(was, is string) bool) bo
 }
 
 // Alike is the same for a command that was executed at quite another time.
-func Alike(c *history.Command, reply string) bool { return alike(c, reply, anyTimes) }
-
-// anyTimes takes two numbers of several digits for times.
-func anyTimes(was, is string) bool {
-	_, ok := timeOf(was)
-	_, also := timeOf(is)
-	return ok && also && min(len(was), len(is)) > 1
+func Alike(c *history.Command, reply string) bool {
+	return alike(c, reply, func(was, is string) bool { // two numbers of several digits
+		_, ok := timeOf(was)
+		_, also := timeOf(is)
+		return ok && also && min(len(was), len(is)) > 1
+	})
 }
 
 // times returns whether two numbers are times that differ by no more than is open about when a node

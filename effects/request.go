@@ -19,7 +19,8 @@ type Requests struct {
 }
 
 // NewRequests also returns the commands with each transaction replaced by one command, MULTI, which
-// the node executed when it received the EXEC.
+// the node executed when it received the EXEC: but for its name and arguments, it is the command
+// that ended the transaction.
 func NewRequests(commands []history.Command, scripts map[string]string) (*Requests, []history.Command) {
 	q := &Requests{scripts: scripts, transactions: map[*history.Command][]*history.Command{}}
 	if !slices.ContainsFunc(commands, func(c history.Command) bool { return c.Name == "MULTI" }) {
@@ -43,26 +44,20 @@ func NewRequests(commands []history.Command, scripts map[string]string) (*Reques
 			all = append(all, *c)
 		case c.Name == "EXEC" || c.Name == "DISCARD":
 			delete(begun, on)
-			all = append(all, transaction(queued, c))
+			whole := *c
+			whole.Name, whole.Args = "MULTI", nil
+			for _, c := range queued {
+				whole.Args = append(append(whole.Args, c.Name), c.Args...)
+				whole.Cut = whole.Cut || c.Cut
+			}
+			whole.Args = append(whole.Args, c.Name)
+			all = append(all, whole)
 			q.transactions[&all[len(all)-1]] = queued
 		default:
 			begun[on] = append(queued, c)
 		}
 	}
 	return q, all
-}
-
-// transaction returns the command that replaces a transaction: its name is MULTI, the rest is that
-// of the command that ended the transaction.
-func transaction(queued []*history.Command, end *history.Command) history.Command {
-	whole := *end
-	whole.Name, whole.Args = "MULTI", nil
-	for _, c := range queued {
-		whole.Args = append(append(whole.Args, c.Name), c.Args...)
-		whole.Cut = whole.Cut || c.Cut
-	}
-	whole.Args = append(whole.Args, end.Name)
-	return whole
 }
 
 // Of returns the request to execute on the embedded server; nil if it uses no key or cannot be
@@ -79,8 +74,15 @@ func (q *Requests) Of(c *history.Command) (r Request) {
 		return r
 	case c.Args[len(c.Args)-1] == "DISCARD":
 		return nil
-	case aborted(c):
-		return looksAt(queued)
+	case c.Name == "MULTI" && c.Reply == "(nil)": // a watched key had changed: it named keys and changed nothing
+		look := []string{"EXISTS"}
+		for _, c := range queued {
+			look = append(look, resp.Keys(append([]string{c.Name}, c.Args...))...)
+		}
+		if len(look) > 1 {
+			r = Request{look}
+		}
+		return r
 	}
 	r = Request{{"MULTI"}}
 	for _, c := range queued {
@@ -93,29 +95,18 @@ func (q *Requests) Of(c *history.Command) (r Request) {
 	return append(r, []string{"EXEC"})
 }
 
-// aborted reports whether a command is a transaction that a node did not execute, because a watched
-// key had changed.
-func aborted(c *history.Command) bool { return c.Name == "MULTI" && c.Reply == "(nil)" }
-
-// looksAt returns a request that names the keys of some commands and changes nothing; nil: they
-// name none.
-func looksAt(commands []*history.Command) Request {
-	look := []string{"EXISTS"}
-	for _, c := range commands {
-		look = append(look, resp.Keys(append([]string{c.Name}, c.Args...))...)
-	}
-	if len(look) == 1 {
-		return nil
-	}
-	return Request{look}
-}
-
 // one returns a single command to execute; nil if it uses no key or cannot be executed again.
 func (q *Requests) one(c *history.Command) []string {
 	args := append([]string{c.Name}, c.Args...)
 	switch c.Name {
 	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
-		source, ok := q.scriptOf(c)
+		source, ok := q.scripts[c.Script]
+		if c.Script == "" && len(c.Args) > 0 { // a record of another tool may have the source, or its digest, only there
+			source, ok = c.Args[0], true
+			if strings.HasPrefix(c.Name, "EVALSHA") {
+				source, ok = q.scripts[strings.ToLower(c.Args[0])]
+			}
+		}
 		if !ok || len(c.Args) < 2 {
 			return nil
 		}
@@ -126,20 +117,6 @@ func (q *Requests) one(c *history.Command) []string {
 		return nil
 	}
 	return args
-}
-
-// scriptOf returns the source of the script that a command ran. A record of another tool may have
-// the source, or its digest, only as the first argument.
-func (q *Requests) scriptOf(c *history.Command) (source string, ok bool) {
-	if c.Script == "" && len(c.Args) > 0 {
-		if strings.HasPrefix(c.Name, "EVALSHA") {
-			source, ok = q.scripts[strings.ToLower(c.Args[0])]
-			return source, ok
-		}
-		return c.Args[0], true
-	}
-	source, ok = q.scripts[c.Script]
-	return source, ok
 }
 
 // quiet are commands that neither change nor read a key.

@@ -85,7 +85,11 @@ func (d *deriver) search(ctx context.Context) bool {
 // proceed executes the next of a choice that is replied as recorded. One that changes nothing
 // wherever it has this reply may as well come now as later: then no other is worth a try.
 func (d *deriver) proceed(c *choice) bool {
-	for moves := d.moves(); c.next < len(c.open)+moves && !c.last; {
+	moves := 0 // beside those of commands that were replied
+	if d.log != nil {
+		moves = 2
+	}
+	for c.next < len(c.open)+moves && !c.last {
 		d.back(c.state)
 		c.next++
 		if i := c.next - 1; i >= len(c.open) {
@@ -95,7 +99,7 @@ func (d *deriver) proceed(c *choice) bool {
 			continue
 		}
 		t := c.open[c.next-1]
-		if d.log == nil && d.execute(t.timed) || d.log != nil && d.follow(t.timed, c.by) {
+		if d.log == nil && d.execute(t) || d.log != nil && d.follow(t, c.by) {
 			c.took = t.is
 			d.done[c.took] = true
 			c.last = !resp.IsWrite(t.Name) || t.Script == "" && t.Replied != 0 && !t.Accepted()
@@ -134,6 +138,7 @@ func (d *deriver) choice(first int) choice {
 	d.conns = d.conns[:0]
 	for _, i := range left {
 		t := d.todo[i]
+		t.is = i
 		waits := t.Conn != 0 && slices.Contains(d.conns, t.Conn)
 		d.conns = append(d.conns, t.Conn)
 		if waits || by != 0 && t.Sent > by {
@@ -143,15 +148,18 @@ func (d *deriver) choice(first int) choice {
 			t.at = min(t.at, by)
 		}
 		t.at = max(t.at, t.Sent)
-		// of several that are alike, the one that was replied first may as well come first, if
-		// nothing tells when they came
-		if twin := slices.IndexFunc(c.open, func(o open) bool { return !d.dated && twins(o.Command, t.Command) }); twin < 0 {
-			c.open = append(c.open, open{t, i})
+		// of several that differ in nothing but their clients and times, the one that was replied first
+		// may as well come first, if nothing tells when they came
+		twin := slices.IndexFunc(c.open, func(o timed) bool {
+			return !d.dated && o.Replied != 0 && t.Replied != 0 && o.Name == t.Name && o.Reply == t.Reply && o.Script == t.Script && slices.Equal(o.Args, t.Args)
+		})
+		if twin < 0 {
+			c.open = append(c.open, t)
 		} else if t.Replied < c.open[twin].Replied {
-			c.open[twin] = open{t, i}
+			c.open[twin] = t
 		}
 	}
-	slices.SortStableFunc(c.open, func(a, b open) int { return cmp.Compare(d.todo[a.is].at, d.todo[b.is].at) })
+	slices.SortStableFunc(c.open, func(a, b timed) int { return cmp.Compare(d.todo[a.is].at, d.todo[b.is].at) })
 	if d.late {
 		slices.Reverse(c.open)
 	}
@@ -170,11 +178,6 @@ func (d *deriver) pointOf(first int) string {
 		b = fmt.Append(b, " ", key, d.keys[key].Value)
 	}
 	return string(b)
-}
-
-// twins reports whether two commands differ in nothing but their clients and times.
-func twins(a, b *history.Command) bool {
-	return a.Replied != 0 && b.Replied != 0 && a.Name == b.Name && a.Reply == b.Reply && a.Script == b.Script && slices.Equal(a.Args, b.Args)
 }
 
 // attempt is the farthest that a search has come, and the choice at which it could not go on.
@@ -231,8 +234,16 @@ func (d *deriver) resume(a attempt, taken []choice) choice {
 // was replied as recorded.
 func (d *deriver) execute(c timed) bool {
 	d.at = max(d.at, c.at)
-	for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command) {
-		d.suffer(d.effects[0])
+	for len(d.effects) > 0 {
+		e := d.effects[0]
+		first := e.At <= d.at
+		if e.Known && c.Turn != 0 && e.At == d.at && e.What != history.Restarted && e.What != history.Promoted {
+			first = e.Turn < c.Turn
+		}
+		if !first {
+			break
+		}
+		d.suffer(e)
 	}
 	d.expire(d.at)
 	ask := d.asks.Of(c.Command)

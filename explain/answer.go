@@ -85,21 +85,15 @@ func (r *run) report(n *node, i int, key, holder string) Event {
 	if e.cmd == nil && e.Effect == "" { // a command of the effects alone
 		out.Command = &history.Command{Client: e.Client, Node: e.Node, Conn: e.Conn, Op: e.Op, Sent: e.At, Replied: e.At, Name: e.Name, Script: e.Script, Args: e.Args, Reply: e.Reply}
 	}
-	out.Effect = r.effectOf(e)
-	return out
-}
-
-// effectOf returns the effect of a fault that an event is, as the fault's window has it; nil: none.
-func (r *run) effectOf(e *event) (found *history.Effect) {
 	if e.Effect == "" || e.Effect == history.Expired {
-		return nil
+		return out
 	}
-	for _, x := range effects.OfFaults(r.Faults, e.Node) {
-		if away := max(x.At-e.At, e.At-x.At); x.What == e.Effect && (found == nil || away < max(found.At-e.At, e.At-found.At)) {
-			found = x
+	for _, x := range effects.OfFaults(r.Faults, e.Node) { // as the fault's window has it
+		if away := max(x.At-e.At, e.At-x.At); x.What == e.Effect && (out.Effect == nil || away < max(out.Effect.At-e.At, e.At-out.Effect.At)) {
+			out.Effect = x
 		}
 	}
-	return found
+	return out
 }
 
 // statement is a sentence. Its parts are strings, and values that the caller formats: instants,

@@ -47,8 +47,8 @@ func (f *fate) time() int64 {
 	return f.node.events[f.at].At
 }
 
-// ask executes a request once more, with parts put back into the data just before it, and returns
-// its reply and its changes. own is what the node's clock shows.
+// ask executes a request once more, with parts put back into the data just before it and others
+// taken out, and returns its reply and its changes. own is what the node's clock shows.
 func (r *run) ask(q *query, back []fate, without []part, own int64) (reply string, changes []history.DataChange) {
 	ask := r.asks.Of(q.cmd)
 	if ask == nil || r.srv == nil {
@@ -56,32 +56,7 @@ func (r *run) ask(q *query, back []fate, without []part, own int64) (reply strin
 	}
 	base := time.Unix(0, r.Header.Epoch)
 	now := base.Add(time.Duration(own))
-	r.srv.Load(now, base, r.state(q, back, without, own))
-	var raw []byte
-	for _, words := range ask {
-		raw = r.srv.Do(now, words)
-	}
-	got, _ := resp.ParseReply(raw)
-	return got.Line(history.MaxReply), r.srv.Changed()
-}
-
-// own returns what a node's clock shows at an instant.
-func (r *run) own(n *node, at int64) int64 { return r.clockAt(n.index, at).At(at) }
-
-// clockAt returns a node's clock at an instant.
-func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
-	for _, e := range effects.OfFaults(rec.Faults, node) {
-		if e.At <= at {
-			c = c.After(e)
-		}
-	}
-	return c
-}
-
-// state returns a node's data before a request, with parts put back without an end, and without
-// others.
-func (r *run) state(q *query, back []fate, without []part, own int64) map[string]*history.Datum {
-	state := map[string]*history.Datum{}
+	state := map[string]*history.Datum{} // parts that are put back have no end
 	for key := range q.node.byKey {
 		d, by := q.node.value(key, q.pos)
 		if d != nil && d.Until != 0 {
@@ -105,7 +80,26 @@ func (r *run) state(q *query, back []fate, without []part, own int64) map[string
 			delete(state, p.key)
 		}
 	}
-	return state
+	r.srv.Load(now, base, state)
+	var raw []byte
+	for _, words := range ask {
+		raw = r.srv.Do(now, words)
+	}
+	got, _ := resp.ParseReply(raw)
+	return got.Line(history.MaxReply), r.srv.Changed()
+}
+
+// own returns what a node's clock shows at an instant.
+func (r *run) own(n *node, at int64) int64 { return r.clockAt(n.index, at).At(at) }
+
+// clockAt returns a node's clock at an instant.
+func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
+	for _, e := range effects.OfFaults(rec.Faults, node) {
+		if e.At <= at {
+			c = c.After(e)
+		}
+	}
+	return c
 }
 
 // withPart returns a value with a part as it was.

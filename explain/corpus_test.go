@@ -11,6 +11,8 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/fakeredis"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what
@@ -21,32 +23,32 @@ func corpus(t *testing.T) (cases []*story) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	common := newStory("")
+	common := newStory(t, "")
 	for name, source := range catalogueScripts(t) {
 		common.addScript(name, source)
 	}
-	for n, line := range strings.Split(string(text), "\n") {
+	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		name, heading := strings.CutPrefix(line, "== ")
-		var err error
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case heading:
-			s := newStory(name)
+			s := newStory(t, name)
 			s.digests, s.Scripts = common.digests, common.Scripts
 			cases = append(cases, s)
 		case len(cases) == 0:
-			err = common.add(line)
+			common.add(line)
 		default:
-			err = cases[len(cases)-1].add(line)
-		}
-		if err != nil {
-			t.Fatalf("line %d: %v", n+1, err)
+			cases[len(cases)-1].add(line)
 		}
 	}
-	for _, s := range cases {
-		if err := s.finish(); err != nil {
-			t.Fatal(err)
+	for _, s := range cases { // the operations that show the violations
+		for i := range s.violations {
+			v := &s.violations[i]
+			stuck := v.Property == verdicts.Progress || v.Property == verdicts.Refusal
+			v.Witness.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool {
+				return !slices.Contains(v.Clients, op.Client) || stuck && (op.Op != history.Acquire || op.Call > v.At+v.Lasted || op.Return < v.At)
+			})
 		}
 	}
 	return cases

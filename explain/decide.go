@@ -64,6 +64,10 @@ func (p *pair) answer() Answer {
 // another handed it the lock, by time.
 func (p *pair) ends(marks map[int]*mark, handed *event) (ends []fate) {
 	granter := p.granter()
+	// what something removed would have ended by its lease before the second was granted, as the
+	// first's client had been told, which did not learn of the removal
+	told := !p.Header.Renews && p.first.lost == 0 && p.told(p.first, p.at) <= p.at &&
+		!slices.ContainsFunc(p.first.extends, func(x *history.Operation) bool { return x.Outcome != history.OK })
 	for _, m := range marks {
 		m = p.copyOn(granter, m)
 		to := p.before(m.node)
@@ -72,8 +76,10 @@ func (p *pair) ends(marks map[int]*mark, handed *event) (ends []fate) {
 		}
 		for part := range m.parts {
 			f := p.fateOf(m, part, to)
-			if p.due(&f) {
-				f.by = lapsed
+			if f.at >= 0 && f.by != expired && told {
+				if was := f.node.lastWith(f); was != nil && was.Until != 0 && was.Until <= p.at {
+					f.by = lapsed
+				}
 			}
 			ends = append(ends, f)
 		}
@@ -82,17 +88,6 @@ func (p *pair) ends(marks map[int]*mark, handed *event) (ends []fate) {
 		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
 	})
 	return ends
-}
-
-// due reports whether a part that something removed would have ended by its lease before the second
-// was granted, as the first's client had been told, which did not learn of the removal.
-func (p *pair) due(f *fate) bool {
-	if f.at < 0 || f.by == expired || p.Header.Renews || p.first.lost != 0 {
-		return false
-	}
-	was := f.node.lastWith(*f)
-	refused := slices.ContainsFunc(p.first.extends, func(x *history.Operation) bool { return x.Outcome != history.OK })
-	return was != nil && was.Until != 0 && was.Until <= p.at && !refused && p.told(p.first, p.at) <= p.at
 }
 
 // left returns which of a mark's parts, of which nothing ended any, an answer names: one that was

@@ -9,6 +9,6 @@
 //
 // Data flow: [Record] → run (the nodes' events, by key and by operation; run.go) → holds (hold.go)
 // → a pair of them (pair.go) → marks and fates (mark.go) → ask again (ask.go) → the table and its
-// conditions (table.go, conditions.go) → [Answer] (conclude.go). explain.go is on top; no file uses
+// conditions (table.go) → [Answer] (conclude.go). explain.go is on top; no file uses
 // what stands above it.
 package explain

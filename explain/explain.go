@@ -34,8 +34,15 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv *fakeredis
 		*a = r.answer(&v.Violations[i])
 		switch {
 		case a.Cause == "" || a.Cause == verdicts.CauseUnknown:
-			if a.Cause = verdicts.CauseUnknown; a.Says == nil {
-				a.Says = r.unknown()
+			a.Cause = verdicts.CauseUnknown
+			switch {
+			case a.Says != nil:
+			case len(r.sent) == 0: // but for those to the guarded store
+				a.Says = sentence("the cause is not known: no commands were recorded")
+			case len(r.nodes) == 0:
+				a.Says = sentence("the cause is not known: no effects were recorded, and the commands' replies do not follow from their order")
+			default:
+				a.Says = sentence("the cause is not known: no row of the table of causes fits")
 			}
 		case other != r && other.answer(&v.Violations[i]).Cause != a.Cause:
 			*a = Answer{Cause: verdicts.CauseUnknown, Says: sentence("the cause is not known: it depends on the order of commands, which their replies leave open")}
@@ -44,17 +51,6 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv *fakeredis
 	}
 	v.CountCauses()
 	return Findings{answers, r}, ctx.Err()
-}
-
-// unknown says why no cause is known.
-func (r *run) unknown() statement {
-	switch {
-	case len(r.sent) == 0: // but for those to the guarded store
-		return sentence("the cause is not known: no commands were recorded")
-	case len(r.nodes) == 0:
-		return sentence("the cause is not known: no effects were recorded, and the commands' replies do not follow from their order")
-	}
-	return sentence("the cause is not known: no row of the table of causes fits")
 }
 
 // Effects returns what the nodes executed, as the causes were read from it.
@@ -97,7 +93,14 @@ func (r *run) answer(v *checker.Violation) Answer {
 
 // noOrder explains replies that no order explains.
 func (r *run) noOrder(v *checker.Violation) Answer {
-	if a := r.overlapOf(v, func(a *hold, b *hold) bool { return r.apart(a, b) }); a.Cause != "" {
+	apart := func(a, b *hold) bool { // over, by what its client knew, before the other was granted
+		over := r.told(a, b.granted)
+		if a.release != nil {
+			over = min(over, a.release.Call)
+		}
+		return over <= b.granted
+	}
+	if a := r.overlapOf(v, apart); a.Cause != "" {
 		return a
 	}
 	for _, o := range v.Witness.All() {
@@ -117,12 +120,8 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 	if a := r.stuck(v); a.Cause != "" {
 		return a
 	}
-	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Op == history.Release || op.Op == history.Extend) {
-			if a := r.hitsAnother(op); a.Cause != "" {
-				return a
-			}
-		}
+	if a := r.hitsAnother(v); a.Cause != "" {
+		return a
 	}
 	return r.overlap(v)
 }

@@ -31,15 +31,24 @@ func (r *run) fence(v *checker.Violation) Answer {
 // refenced explains why the second of two grants has a fence that is not larger than the first's.
 func (r *run) refenced(v *checker.Violation, first, second *hold) Answer {
 	p := r.pair(first, second.op, v.At)
-	if a := p.counted(); a.Cause != "" {
-		return a
+	if n := p.granter(); p.Header.Copies && n != nil && n.index != p.homeOf() { // copies of one: each had counted for itself
+		for i := n.by(first.granted); i < n.by(p.at); i++ {
+			if n.events[i].Effect == history.Promoted {
+				return Answer{Cause: verdicts.FailoverLoss, Says: sentence(n.words(i, ""), " came before it had the count of ", Name(first.op.Client), "'s grant")}
+			}
+		}
+		return p.conclude(fate{node: n, at: -1, by: apart}, nil)
 	}
 	for _, n := range r.nodes {
 		if a := p.counter(n); a.Cause != "" {
 			return a
 		}
 	}
-	if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && r.over(first, v.At) > p.at {
+	over := r.told(first, v.At) // when its client gave it up
+	if first.release != nil {
+		over = first.release.Call
+	}
+	if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && over > p.at {
 		return a
 	}
 	if second.op.Fence == first.op.Fence {
@@ -67,21 +76,6 @@ func (r *run) fencesBack(v *checker.Violation) Answer {
 		return r.refenced(v, first, second)
 	}
 	return Answer{}
-}
-
-// counted answers for nodes that are copies of one: each had counted for itself.
-func (p *pair) counted() Answer {
-	n := p.granter()
-	if !p.Header.Copies || n == nil || n.index == p.homeOf() {
-		return Answer{}
-	}
-	f := fate{node: n, at: -1, by: apart}
-	for i := n.by(p.first.granted); i < n.by(p.at); i++ {
-		if n.events[i].Effect == history.Promoted {
-			return Answer{Cause: verdicts.FailoverLoss, Says: sentence(n.words(i, ""), " came before it had the count of ", Name(p.first.op.Client), "'s grant")}
-		}
-	}
-	return p.conclude(f, nil)
 }
 
 // counter answers by the part of a node that counts the fences: it had the first's fence and later

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // findHolds pairs the operations of each client on each key.
@@ -115,15 +116,7 @@ func (r *run) told(h *hold, by int64) int64 {
 	return until
 }
 
-// over returns when a client gave its hold up: it released it or, if it did not, it had been told
-// that it was over.
-func (r *run) over(h *hold, by int64) int64 {
-	if h.release != nil {
-		return h.release.Call
-	}
-	return r.told(h, by)
-}
-
+// toldBy returns until when a reply let its client believe.
 func (r *run) toldBy(op *history.Operation) int64 {
 	asked := op.Call
 	if op.Op == history.Acquire && op.WasAsked() {
@@ -158,7 +151,10 @@ func (r *run) try(op *history.Operation, by int64) (all []query) {
 		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && by >= op.Asked && c.Sent < op.Asked-late {
 			break
 		}
-		a := asked{c.Node, c.Name, c.Script, firstKey(c)}
+		a := asked{c.Node, c.Name, c.Script, ""}
+		if keys := resp.Keys(append([]string{c.Name}, c.Args...)); len(keys) > 0 {
+			a.key = keys[0]
+		}
 		if r.Header.Copies { // it asks whichever is the primary
 			a.node = 0
 		}

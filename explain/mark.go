@@ -28,11 +28,7 @@ func (r *run) marks(h *hold) map[int]*mark {
 	if len(r.try(h.op, math.MaxInt64)) == 0 && h.outer != nil {
 		return r.marks(h.outer)
 	}
-	return r.marksOf(h.op)
-}
-
-func (r *run) marksOf(op *history.Operation) map[int]*mark {
-	out := map[int]*mark{}
+	op, out := h.op, map[int]*mark{}
 	for _, q := range r.try(op, math.MaxInt64) {
 		m := out[q.node.index]
 		if m == nil {
@@ -138,11 +134,14 @@ func (w *pair) fateOf(m *mark, p part, to int) fate {
 			arrived = is && text == f.text && e.Client == w.first.op.Client
 			continue
 		}
+		// a command of its client's other than the second grant, or a release, may renew it
+		keeps := e.Effect == "" && e.Client == w.first.op.Client && (e.op == nil || e.op.Op != history.Release && e.op != w.second)
+		joins := w.Header.Kind == history.RW && w.first.op.Mode == history.Shared && e.op != nil && e.op.Op == history.Acquire && e.op.Mode == history.Shared
 		switch {
-		case is && w.keeps(e) && (f.at < 0 || !was): // renewed, or made again
+		case is && keeps && (f.at < 0 || !was): // renewed, or made again
 			f.text, f.at, f.by = text, -1, there
 		case f.at >= 0:
-		case is && was && w.joins(e): // it takes its place in what they share
+		case is && was && joins: // another reader's acquire takes its place in what they share
 			f.text = text
 		case !is && was, is && text != before && !counts(before, text):
 			f.at, f.by = i, w.endBy(w.first, e)
@@ -151,8 +150,16 @@ func (w *pair) fateOf(m *mark, p part, to int) fate {
 	if f.by == expired {
 		f = w.hastened(m, f)
 	}
-	if m.home != nil && f.at < 0 {
-		f = w.uncopied(m, f, to)
+	if m.home == nil || f.at >= 0 || w.holds(m, p, to) {
+		return f
+	}
+	// its node never had it: it was promoted without it, or had been before
+	f.by = apart
+	f.was, _ = m.home.node.value(f.key, m.home.parts[p].from)
+	for i := m.parts[p].from; i < to; i++ {
+		if m.node.events[i].Effect == history.Promoted {
+			f.by, f.at = history.Promoted, i
+		}
 	}
 	return f
 }
@@ -178,33 +185,6 @@ func (p *pair) copyOn(n *node, m *mark) *mark {
 		out.parts[at] = written{w.text, from}
 	}
 	return out
-}
-
-// uncopied completes the fate of a mark that nothing ended on a node which may never have had it:
-// it was promoted without it, or had been before.
-func (p *pair) uncopied(m *mark, f fate, to int) fate {
-	if p.holds(m, f.part, to) {
-		return f
-	}
-	f.by = apart
-	f.was, _ = m.home.node.value(f.key, m.home.parts[f.part].from)
-	for i := m.parts[f.part].from; i < to; i++ {
-		if m.node.events[i].Effect == history.Promoted {
-			f.by, f.at = history.Promoted, i
-		}
-	}
-	return f
-}
-
-// keeps reports whether a command may renew the first's mark: one of its client's other than the
-// second grant, or a release.
-func (p *pair) keeps(e *event) bool {
-	return e.Effect == "" && e.Client == p.first.op.Client && (e.op == nil || e.op.Op != history.Release && e.op != p.second)
-}
-
-// joins reports whether a command is of another reader's acquire, which may share the first's mark.
-func (p *pair) joins(e *event) bool {
-	return p.Header.Kind == history.RW && p.first.op.Mode == history.Shared && e.op != nil && e.op.Op == history.Acquire && e.op.Mode == history.Shared
 }
 
 // endBy returns what kind of end an event is to a hold.

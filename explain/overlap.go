@@ -27,7 +27,7 @@ func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best 
 	for j := len(holds) - 1; j > 0; j-- {
 		for i := j - 1; i >= 0; i-- {
 			a, b := holds[i], holds[j]
-			if !r.conflict(a.op, b.op) || skip(a, b) {
+			if !checker.Conflict(r.Header.Kind, a.op.Client == b.op.Client, a.op.Mode, b.op.Mode) || skip(a, b) {
 				continue
 			}
 			// a re-entry is granted by its own mark
@@ -48,10 +48,6 @@ func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best 
 		}
 	}
 	return best
-}
-
-func (r *run) conflict(a, b *history.Operation) bool {
-	return checker.Conflict(r.Header.Kind, a.Client == b.Client, a.Mode, b.Mode)
 }
 
 // shown returns the holds that show a violation, by grant.
@@ -86,13 +82,4 @@ func (r *run) shown(v *checker.Violation) (out []*hold) {
 		return cmp.Or(cmp.Compare(a.granted, b.granted), cmp.Compare(place(a), place(b)))
 	})
 	return out
-}
-
-// apart reports whether a hold was over, by what its client knew, when another was granted.
-func (r *run) apart(a, b *hold) bool {
-	over := r.told(a, b.granted)
-	if a.release != nil {
-		over = min(over, a.release.Call)
-	}
-	return over <= b.granted
 }

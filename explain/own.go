@@ -11,16 +11,19 @@ import (
 // wrongfulEnd explains a release or an extend that was accepted, or a command outside every
 // operation: it changed what was another's, or its own hold was gone.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
-	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Op == history.Release || op.Op == history.Extend) {
-			if a := r.hitsAnother(op); a.Cause != "" {
+	if a := r.hitsAnother(v); a.Cause != "" {
+		return a
+	}
+	client := v.Clients[len(v.Clients)-1]
+	for _, n := range r.nodes { // what it sent outside every operation
+		for i := n.by(v.At - 1); i < len(n.events) && n.events[i].At == v.At; i++ {
+			if e := &n.events[i]; e.Client != client || e.Op != 0 {
+				continue
+			}
+			if a := r.hits(n, i); a.Cause != "" {
 				return a
 			}
 		}
-	}
-	client := v.Clients[len(v.Clients)-1]
-	if a := r.hitsInBackground(client, v.At); a.Cause != "" {
-		return a
 	}
 	if a := r.freesNothing(v); a.Cause != "" {
 		return a
@@ -58,57 +61,47 @@ func (r *run) freesNothing(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// hitsInBackground explains a command that a client sent outside every operation.
-func (r *run) hitsInBackground(client string, at int64) Answer {
-	for _, n := range r.nodes {
-		for i := n.by(at - 1); i < len(n.events) && n.events[i].At == at; i++ {
-			if e := &n.events[i]; e.Client != client || e.Op != 0 {
+// hitsAnother explains a release or an extend, of those that show a violation, that changed what
+// another client had written.
+func (r *run) hitsAnother(v *checker.Violation) Answer {
+	for _, o := range v.Witness.All() {
+		op := r.ops[o.ID]
+		if op == nil || op.Op != history.Release && op.Op != history.Extend {
+			continue
+		}
+		for _, n := range r.nodes {
+			for _, i := range n.byOp[op.ID] {
+				if a := r.hits(n, i); a.Cause != "" {
+					return a
+				}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// hits answers for a command that removed, or renewed, what was another client's.
+func (r *run) hits(n *node, i int) Answer {
+	for _, c := range n.events[i].Changes {
+		for name, text := range c.Before.Parts() {
+			now, kept := data(c.After, name)
+			if kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
 				continue
 			}
-			for j := range n.events[i].Changes {
-				if a := r.hits(n, i, &n.events[i].Changes[j]); a.Cause != "" {
-					return a
-				}
+			h := r.victim(n, part{c.Key, name}, i)
+			if h == nil {
+				continue
 			}
-		}
-	}
-	return Answer{}
-}
-
-// hitsAnother explains an operation that changed what another client had written.
-func (r *run) hitsAnother(op *history.Operation) Answer {
-	for _, n := range r.nodes {
-		for _, i := range n.byOp[op.ID] {
-			for j := range n.events[i].Changes {
-				if a := r.hits(n, i, &n.events[i].Changes[j]); a.Cause != "" {
-					return a
-				}
+			cause := verdicts.MisUnlock
+			if h.op.Mode == history.Shared && !kept { // who is renewed by another is not evicted
+				cause = verdicts.ReaderEvicted
 			}
+			would := sentence(Key(c.Key), " would have stayed ", Name(h.op.Client), "'s")
+			if kept {
+				would = sentence("what ", Name(h.op.Client), " had in ", Key(c.Key), " would have stayed as it was")
+			}
+			return Answer{Cause: cause, Events: []Event{r.report(n, i, c.Key, h.op.Client)}, Says: sentence("without ", n.words(i, c.Key), ", ", would)}
 		}
-	}
-	return Answer{}
-}
-
-// hits answers for a change by which a command removed, or renewed, what was another client's.
-func (r *run) hits(n *node, i int, c *history.DataChange) Answer {
-	for name, text := range c.Before.Parts() {
-		now, kept := data(c.After, name)
-		if kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
-			continue
-		}
-		h := r.victim(n, part{c.Key, name}, i)
-		if h == nil {
-			continue
-		}
-		cause := verdicts.MisUnlock
-		if h.op.Mode == history.Shared && !kept { // who is renewed by another is not evicted
-			cause = verdicts.ReaderEvicted
-		}
-		would := sentence(Key(c.Key), " would have stayed ", Name(h.op.Client), "'s")
-		if kept {
-			would = sentence("what ", Name(h.op.Client), " had in ", Key(c.Key), " would have stayed as it was")
-		}
-		return Answer{Cause: cause, Events: []Event{r.report(n, i, c.Key, h.op.Client)}, Says: sentence("without ", n.words(i, c.Key), ", ", would)}
 	}
 	return Answer{}
 }

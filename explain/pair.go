@@ -96,9 +96,9 @@ func (p *pair) handed() (by *event) {
 // before returns the event of a node before which the second's last request came, its own effect
 // included.
 func (p *pair) before(n *node) int {
-	to := -1
+	to, granted := -1, slices.ContainsFunc(p.try, func(q query) bool { return q.node == n && q.grants() })
 	for i := range p.try {
-		if q := &p.try[i]; q.node == n && (to < 0 || q.grants() || !p.grantsOn(n)) {
+		if q := &p.try[i]; q.node == n && (to < 0 || q.grants() || !granted) {
 			to = q.pos
 			if q.event != nil {
 				to++
@@ -109,10 +109,6 @@ func (p *pair) before(n *node) int {
 		return n.by(p.at)
 	}
 	return to
-}
-
-func (p *pair) grantsOn(n *node) bool {
-	return slices.ContainsFunc(p.try, func(q query) bool { return q.node == n && q.grants() })
 }
 
 // refused reports whether a try would not have been granted with parts put back. A request that
@@ -135,7 +131,7 @@ func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
 		reply, changes := p.ask(q, its, nil, own)
 		if q.grants() {
 			again := q.cmd.Script == "" && reply == q.cmd.Reply // it sets what is there
-			if !again && !sets(changes, q.event) {
+			if !again && setsMore(q.event.Changes, changes) {
 				return true
 			}
 			continue

@@ -41,24 +41,6 @@ func set(c *history.DataChange) map[part]bool {
 	return out
 }
 
-// sets reports whether changes set all parts that an event set.
-func sets(changes []history.DataChange, e *event) bool {
-	again := map[part]bool{}
-	for i := range changes {
-		for p := range set(&changes[i]) {
-			again[p] = true
-		}
-	}
-	for i := range e.Changes {
-		for p := range set(&e.Changes[i]) {
-			if !again[p] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // setsMore reports whether changes set parts that others did not.
 func setsMore(changes, than []history.DataChange) bool {
 	of := func(changes []history.DataChange) map[part]bool {

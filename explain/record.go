@@ -6,7 +6,6 @@ import (
 	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // Record is what a run recorded.
@@ -95,13 +94,6 @@ type hold struct {
 type argument struct {
 	client, kind string
 	index        int
-}
-
-func firstKey(c *history.Command) string {
-	if keys := resp.Keys(append([]string{c.Name}, c.Args...)); len(keys) > 0 {
-		return keys[0]
-	}
-	return ""
 }
 
 // query is a request of a try, and where its node executed it.

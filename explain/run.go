@@ -32,28 +32,24 @@ func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
 	}
 	for i := range r.Effects {
-		r.add(&r.Effects[i])
+		x := &r.Effects[i]
+		n := r.nodes[x.Node]
+		if n == nil {
+			n = &node{index: x.Node, byKey: map[string][]int{}, byOp: map[uint64][]int{}}
+			r.nodes[x.Node] = n
+		}
+		e, at := event{Executed: x}, len(n.events)
+		if x.Effect == "" {
+			e.op, e.cmd = r.ops[x.Op], r.commandOf(x)
+			n.byOp[x.Op] = append(n.byOp[x.Op], at)
+		}
+		n.events = append(n.events, e)
+		for _, c := range x.Changes {
+			n.byKey[c.Key] = append(n.byKey[c.Key], at)
+		}
 	}
 	r.findHolds()
 	return r
-}
-
-// add appends an event to its node.
-func (r *run) add(x *history.Executed) {
-	n := r.nodes[x.Node]
-	if n == nil {
-		n = &node{index: x.Node, byKey: map[string][]int{}, byOp: map[uint64][]int{}}
-		r.nodes[x.Node] = n
-	}
-	e, i := event{Executed: x}, len(n.events)
-	if x.Effect == "" {
-		e.op, e.cmd = r.ops[x.Op], r.commandOf(x)
-		n.byOp[x.Op] = append(n.byOp[x.Op], i)
-	}
-	n.events = append(n.events, e)
-	for _, c := range x.Changes {
-		n.byKey[c.Key] = append(n.byKey[c.Key], i)
-	}
 }
 
 // commandOf returns the recorded command that a node executed; nil: none.

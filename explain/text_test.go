@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
@@ -20,6 +21,7 @@ import (
 // story is one run in the notation of a test, with the expected causes.
 type story struct {
 	explain.Record
+	t          testing.TB
 	name       string
 	turns      bool              // the nodes executed the commands in the order in which they were sent
 	logged     bool              // what changed the data is known from a log
@@ -45,77 +47,62 @@ type story struct {
 // effect belongs to the fault above it on its node, or without a node. The run begins at
 // 946684800000, in milliseconds since 1970. A script that is not in the text is the catalogue's of
 // that name. With "logged" the record has effects, as an append-only file has them.
-func newStory(name string) *story {
-	return &story{name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
+func newStory(t testing.TB, name string) *story {
+	return &story{t: t, name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
 }
 
-// finish sets the operations that show the violations.
-func (s *story) finish() error {
-	for i := range s.violations {
-		v := &s.violations[i]
-		stuck := v.Property == verdicts.Progress || v.Property == verdicts.Refusal
-		v.Witness.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool {
-			return !slices.Contains(v.Clients, op.Client) || stuck && (op.Op != history.Acquire || op.Call > v.At+v.Lasted || op.Return < v.At)
-		})
-	}
-	return nil
-}
-
-func (s *story) add(line string) error {
+func (s *story) add(line string) {
 	call, rest, _ := strings.Cut(line, " : ")
 	words := strings.Fields(call)
 	switch words[0] {
 	case "lock":
-		return s.addHeader(words[1:])
+		s.addHeader(words[1:])
+		return
 	case "script":
 		s.addScript(words[1], rest)
-		return nil
+		return
 	case "fault":
-		return s.addFault(words[1:])
+		s.addFault(words[1:])
+		return
 	case "effect":
-		return s.addEffect(words[1:])
+		s.addEffect(words[1:])
+		return
 	case "violation":
-		return s.addViolation(words[1:])
+		s.addViolation(words[1:])
+		return
 	}
-	from, to, err := span(words[2])
-	if err != nil {
-		return err
-	}
+	from, to := s.span(words[2])
 	id := uint64(0)
 	if words[1] != "background" {
 		id = uint64(len(s.Ops)) + 1
 		op := history.Operation{ID: id, Client: words[0], Op: operations[words[1]], Key: "job", Call: from, Return: to}
 		if op.Op == history.OpInvalid {
-			return fmt.Errorf("no operation %q", words[1])
+			s.t.Fatalf("%s: no operation %q", s.name, words[1])
 		}
 		for _, w := range words[3:] {
-			if err := set(&op, w); err != nil {
-				return err
-			}
+			s.set(&op, w)
 		}
 		s.Ops = append(s.Ops, op)
 	}
 	if words[0] == "nobody" {
 		words[0] = ""
 	}
-	return s.addCommands(words[0], id, rest, from, to)
+	s.addCommands(words[0], id, rest, from, to)
 }
 
-func (s *story) addHeader(words []string) (err error) {
+func (s *story) addHeader(words []string) {
 	if s.Header.Lock = ""; len(words) > 2 && !strings.Contains(words[2], "=") {
 		s.Header.Lock, words = words[0], words[1:]
 	}
 	s.Header.Kind, s.Header.Permits, s.Header.Epoch = history.Kind(words[0]), 1, 946684800_000_000_000
-	if s.Header.Lease, err = millis(words[1]); err != nil {
-		return err
-	}
+	s.Header.Lease = s.millis(words[1])
 	for _, w := range words[2:] {
 		name, value, _ := strings.Cut(w, "=")
 		switch name {
 		case "permits":
-			s.Header.Permits, err = strconv.Atoi(value)
+			s.Header.Permits = int(s.number(value))
 		case "quorum":
-			s.Header.Quorum, err = strconv.Atoi(value)
+			s.Header.Quorum = int(s.number(value))
 		case "copies":
 			s.Header.Copies = true
 		case "renews":
@@ -125,10 +112,9 @@ func (s *story) addHeader(words []string) (err error) {
 		case "logged":
 			s.logged = true
 		case "clocks":
-			s.Header.ClockError, err = millis(value)
+			s.Header.ClockError = s.millis(value)
 		}
 	}
-	return err
 }
 
 func (s *story) addScript(name, source string) {
@@ -137,29 +123,25 @@ func (s *story) addScript(name, source string) {
 	s.Scripts[s.digests[name]] = source
 }
 
-func (s *story) addFault(words []string) (err error) {
+func (s *story) addFault(words []string) {
 	w := history.Window{Fault: words[0], Node: -1, Confirmed: true}
 	for _, word := range words[1:] {
 		switch {
 		case word == "unconfirmed":
 			w.Confirmed = false
 		case strings.HasPrefix(word, "ending="):
-			w.Ending, err = millis(word[len("ending="):])
+			w.Ending = s.millis(word[len("ending="):])
 		case strings.HasPrefix(word, "n"):
-			w.Node, err = strconv.Atoi(word[1:])
+			w.Node = int(s.number(word[1:]))
 		case strings.HasPrefix(word, "c"):
 			w.Client = word
 		default:
-			w.Start, w.End, err = span(word)
+			w.Start, w.End = s.span(word)
 			w.Ending = w.End
-		}
-		if err != nil {
-			return err
 		}
 	}
 	s.Faults = append(s.Faults, w)
 	faults.Describe(s.Faults)
-	return nil
 }
 
 var operations = map[string]history.Op{"acquire": history.Acquire, "extend": history.Extend, "release": history.Release, "use": history.Use,
@@ -168,7 +150,7 @@ var operations = map[string]history.Op{"acquire": history.Acquire, "extend": his
 var outcomes = map[string]history.Outcome{"ok": history.OK, "busy": history.Busy, "not_held": history.NotHeld, "lost": history.LostHold,
 	"rejected": history.Rejected, "fail": history.Fail, "unknown": history.Unknown}
 
-func set(op *history.Operation, word string) (err error) {
+func (s *story) set(op *history.Operation, word string) {
 	name, value, _ := strings.Cut(word, "=")
 	switch name {
 	case "shared":
@@ -176,44 +158,41 @@ func set(op *history.Operation, word string) (err error) {
 	case "tok":
 		op.Token = value
 	case "valid":
-		op.ValidUntil, err = millis(value)
+		op.ValidUntil = s.millis(value)
 	case "asked":
-		op.Asked, err = millis(value)
+		op.Asked = s.millis(value)
 	case "fence":
-		op.Fence, err = strconv.ParseUint(value, 10, 64)
+		op.Fence = uint64(s.number(value))
 	case "read":
-		op.HasValue = true
-		op.Read, err = strconv.ParseInt(value, 10, 64)
+		op.Read, op.HasValue = s.number(value), true
 	case "wrote":
-		op.HasValue = true
-		op.Wrote, err = strconv.ParseInt(value, 10, 64)
+		op.Wrote, op.HasValue = s.number(value), true
 	default:
 		var ok bool
 		if op.Outcome, ok = outcomes[word]; !ok {
-			err = fmt.Errorf("no field or outcome %q", word)
+			s.t.Fatalf("%s: no field or outcome %q", s.name, word)
 		}
 	}
-	return err
 }
 
-func (s *story) addCommands(client string, op uint64, text string, from, to int64) error {
+func (s *story) addCommands(client string, op uint64, text string, from, to int64) {
 	if text == "" {
-		return nil
+		return
 	}
 	parts := strings.Split(text, " | ")
 	share := (to - from) / int64(len(parts))
 	for i, part := range parts {
-		c := history.Command{Client: client, Conn: conn(client), Op: op, Sent: from + int64(i)*share, Replied: from + int64(i+1)*share}
+		c := history.Command{Client: client, Op: op, Sent: from + int64(i)*share, Replied: from + int64(i+1)*share}
+		if client != "" { // its connection, which no other client has
+			c.Conn = uint64(client[1]-'0') + 1
+		}
 		request, at, timed := strings.Cut(part, " @")
 		if timed {
-			var err error
-			if c.Sent, c.Replied, err = span(strings.TrimSpace(at)); err != nil {
-				return err
-			}
+			c.Sent, c.Replied = s.span(strings.TrimSpace(at))
 		}
 		request, reply, ok := strings.Cut(strings.TrimSpace(request), " -> ")
 		if !ok {
-			return fmt.Errorf("%q: no reply", part)
+			s.t.Fatalf("%s: %q: no reply", s.name, part)
 		}
 		if c.Reply = reply; reply == "?" {
 			c.Reply, c.Replied = "", 0
@@ -223,25 +202,17 @@ func (s *story) addCommands(client string, op uint64, text string, from, to int6
 			words[0] = name
 			node, other, _ := strings.Cut(node, "+")
 			c.Conn += uint64(100 * len(other))
-			c.Node, _ = strconv.Atoi(node[1:])
+			c.Node = int(s.number(node[1:]))
 		}
 		if c.Name, c.Args = words[0], words[1:]; strings.HasPrefix(c.Name, "EVAL") {
 			c.Script = s.digests[c.Args[0]]
 		}
 		s.Commands = append(s.Commands, c)
 	}
-	return nil
 }
 
-func (s *story) addEffect(words []string) (err error) {
-	var e history.Effect
-	if e.Node, err = strconv.Atoi(words[0][1:]); err != nil {
-		return err
-	}
-	if e.At, err = millis(words[1]); err != nil {
-		return err
-	}
-	e.What = words[2]
+func (s *story) addEffect(words []string) {
+	e := history.Effect{Node: int(s.number(words[0][1:])), At: s.millis(words[1]), What: words[2]}
 	for _, w := range words[3:] {
 		switch name, value, _ := strings.Cut(w, "="); name {
 		case "lost":
@@ -249,60 +220,56 @@ func (s *story) addEffect(words []string) (err error) {
 		case "kept":
 			e.Kept = append(e.Kept, value)
 		case "by":
-			e.By, err = millis(value)
+			e.By = s.millis(value)
 		case "ppm":
-			e.PPM, err = strconv.ParseInt(value, 10, 64)
+			e.PPM = s.number(value)
 		case "turn":
-			e.Known, s.turns = true, s.turns || value != "0"
-			e.Turn, err = strconv.ParseUint(value, 10, 64)
+			e.Known, s.turns, e.Turn = true, s.turns || value != "0", uint64(s.number(value))
 		}
 	}
 	for i := len(s.Faults) - 1; i >= 0; i-- {
 		if w := &s.Faults[i]; w.Fault != "" && (w.Node == e.Node || w.Node < 0) {
 			w.Effects = append(w.Effects, e)
-			return err
+			return
 		}
 	}
 	s.Faults = append(s.Faults, history.Window{Node: e.Node, Start: e.At, End: e.At, Confirmed: true, Effects: []history.Effect{e}})
-	return err
 }
 
-func (s *story) addViolation(words []string) (err error) {
-	v := checker.Violation{Property: verdicts.Property(words[0]), Key: "job"}
-	end := int64(0)
-	if v.At, end, err = span(words[1]); err != nil {
-		return err
-	}
-	v.Lasted = max(end-v.At, 0)
+// addViolation adds a violation.
+func (s *story) addViolation(words []string) {
+	from, to := s.span(words[1])
 	at := slices.Index(words, "=")
-	v.Clients = append(v.Clients, words[2:at]...)
+	v := checker.Violation{Property: verdicts.Property(words[0]), Key: "job", At: from, Lasted: max(to-from, 0), Clients: slices.Clone(words[2:at])}
 	s.violations, s.want = append(s.violations, v), append(s.want, verdicts.Cause(words[at+1]))
-	return nil
 }
 
-func span(text string) (from, to int64, err error) {
+// span reads "0-2"; "0-" never ended.
+func (s *story) span(text string) (from, to int64) {
 	a, b, ok := strings.Cut(text, "-")
-	if from, err = millis(a); err != nil || !ok {
-		return from, from, err
+	switch {
+	case !ok:
+		return s.millis(a), s.millis(a)
+	case b == "":
+		return s.millis(a), 0
 	}
-	if b == "" { // never ended
-		return from, 0, nil
-	}
-	to, err = millis(b)
-	return from, to, err
+	return s.millis(a), s.millis(b)
 }
 
-// conn returns the number of a client's connection, which no other client has.
-func conn(client string) uint64 {
-	if client == "" {
-		return 0
-	}
-	return uint64(client[1]-'0') + 1
-}
-
-func millis(text string) (int64, error) {
+func (s *story) millis(text string) int64 {
 	f, err := strconv.ParseFloat(text, 64)
-	return int64(f * 1e6), err
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.name, err)
+	}
+	return int64(f * 1e6)
+}
+
+func (s *story) number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.name, err)
+	}
+	return n
 }
 
 // counted returns the operations by outcome, as a verdict has them.

@@ -27,8 +27,13 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return Answer{}
 	}
-	if a := w.unseen(); a.Cause != "" {
-		return a
+	for _, n := range w.nodes { // a command of it took the lock, and it did not see the reply
+		for _, i := range n.byOp[w.op.ID] {
+			if e := &n.events[i]; e.At <= w.until && e.cmd != nil && e.cmd.Replied == 0 && w.quorum() == 1 && w.took(e) {
+				return Answer{Cause: verdicts.AmbiguousReply, Events: []Event{w.report(n, i, e.Changes[0].Key, "")},
+					Says: sentence("had ", Name(e.Client), " seen a reply to its ", called(e.Name, e.Script, e.Args), " at ", Instant(e.At), ", it would have had the lock")}
+			}
+		}
 	}
 	if r.nobody {
 		return w.never()
@@ -132,44 +137,29 @@ func (w *wait) never() Answer {
 	return Answer{Cause: verdicts.NeverGranted, Says: sentence("no acquire like that of ", Name(w.op.Client), " was granted in the whole run")}
 }
 
-// unseen answers by a command of the waiter that took the lock, and whose reply it did not see.
-func (w *wait) unseen() Answer {
-	for _, n := range w.nodes {
-		for _, i := range n.byOp[w.op.ID] {
-			if e := &n.events[i]; e.At <= w.until && e.cmd != nil && e.cmd.Replied == 0 && w.quorum() == 1 && w.took(e) {
-				return Answer{Cause: verdicts.AmbiguousReply, Events: []Event{w.report(n, i, e.Changes[0].Key, "")},
-					Says: sentence("had ", Name(e.Client), " seen a reply to its ", called(e.Name, e.Script, e.Args), " at ", Instant(e.At), ", it would have had the lock")}
-			}
-		}
-	}
-	return Answer{}
-}
-
 // took reports whether a command set what grants of the same kind set.
 func (w *wait) took(e *event) bool {
+	sets := func(e *event) (keys []string) {
+		for i := range e.Changes {
+			if len(set(&e.Changes[i])) > 0 {
+				keys = append(keys, e.Changes[i].Key)
+			}
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	its := sets(e)
+	if len(its) == 0 || len(w.holds) == 0 {
+		return len(its) > 0
+	}
 	for _, h := range w.holds {
 		for _, q := range w.try(h.op, math.MaxInt64) {
-			if q.event != nil && q.grants() && q.cmd.Name == e.Name && q.cmd.Script == e.Script && sameKeys(q.event, e) {
+			if q.event != nil && q.cmd.Name == e.Name && q.cmd.Script == e.Script && slices.Equal(sets(q.event), its) {
 				return true
 			}
 		}
 	}
-	return len(w.holds) == 0 && slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
-}
-
-// sameKeys reports whether two commands set the same keys.
-func sameKeys(a, b *event) bool {
-	keys := func(e *event) (out []string) {
-		for i := range e.Changes {
-			if len(set(&e.Changes[i])) > 0 {
-				out = append(out, e.Changes[i].Key)
-			}
-		}
-		slices.Sort(out)
-		return out
-	}
-	its := keys(b)
-	return len(its) > 0 && slices.Equal(keys(a), its)
+	return false
 }
 
 // quiet returns the longest stretch of the wait in which no request of the waiter was under way.
@@ -190,26 +180,19 @@ func (w *wait) quiet() (from, to int64) {
 		}
 		until(c.Sent)
 		ends := c.Replied
-		if ends == 0 {
-			ends = w.ended(c)
+		if ends == 0 { // at the latest when the node came back
+			ends = w.until
+			if n := w.nodes[c.Node]; n != nil {
+				after := n.events[n.by(c.Sent):]
+				if i := slices.IndexFunc(after, func(e event) bool { return e.Effect == history.Restarted }); i >= 0 {
+					ends = after[i].At
+				}
+			}
 		}
 		last = max(last, c.Sent, min(ends, w.until))
 	}
 	until(w.until)
 	return from, to
-}
-
-// ended returns when the wait for a reply that did not come was over at the latest: when the node
-// came back.
-func (w *wait) ended(c *history.Command) int64 {
-	if n := w.nodes[c.Node]; n != nil {
-		for i := n.by(c.Sent); i < len(n.events); i++ {
-			if n.events[i].Effect == history.Restarted {
-				return n.events[i].At
-			}
-		}
-	}
-	return w.until
 }
 
 // blocked asks a refused request again without each part of the data, and answers by the part that
@@ -224,7 +207,14 @@ func (w *wait) blocked(q *query) Answer {
 		reply, changes := w.ask(q, nil, without, own)
 		return reply != plain && !effects.Alike(q.cmd, reply) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
 	}
-	parts := w.partsAt(q)
+	var parts []part
+	for key := range q.node.byKey {
+		v, _ := q.node.value(key, q.pos)
+		for name := range v.Parts() {
+			parts = append(parts, part{key, name})
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name)) })
 	if !decides(parts) {
 		return Answer{}
 	}
@@ -242,55 +232,38 @@ func (w *wait) blocked(q *query) Answer {
 	return Answer{}
 }
 
-// partsAt returns the parts of the data before a request, in order.
-func (w *wait) partsAt(q *query) (out []part) {
-	for key := range q.node.byKey {
-		v, _ := q.node.value(key, q.pos)
-		for name := range v.Parts() {
-			out = append(out, part{key, name})
-		}
-	}
-	slices.SortFunc(out, func(a, b part) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name)) })
-	return out
-}
-
 // left answers by a part that is in the way: whose it is, and why it stays.
 func (w *wait) left(q *query, p part) Answer {
-	e, i := q.node.maker(p, q.pos)
+	e, made := q.node.maker(p, q.pos)
 	if e == nil {
 		return Answer{}
 	}
 	v, _ := q.node.value(p.key, q.pos)
-	cause, why := w.stays(q, p, i, v)
-	return Answer{Cause: cause, Events: []Event{w.report(q.node, i, p.key, "")},
-		Says: sentence("without ", q.node.words(i, p.key), ", ", Name(w.op.Client), " would have been granted it: ", why)}
-}
-
-// stays names why a part stays that a command made, or a fault brought back.
-func (w *wait) stays(q *query, p part, made int, v *history.Datum) (verdicts.Cause, statement) {
-	e := &q.node.events[made]
-	end := sentence(Key(p.key), " never expires")
+	why := sentence(Key(p.key), " never expires")
 	if v.Until != 0 {
-		end = sentence(Key(p.key), " expires at ", Instant(v.Until))
+		why = sentence(Key(p.key), " expires at ", Instant(v.Until))
 	}
 	_, scored := v.Value.(map[string]float64)
-	if e.Effect != "" {
-		return verdicts.Orphan, end
+	var h *hold // that the command began, or renewed
+	if e.op != nil {
+		h = w.holdOf(e.op)
 	}
-	h, holder := w.owner(e), Name(e.Client)
+	cause, holder := verdicts.Orphan, Name(e.Client)
 	switch {
+	case e.Effect != "": // a fault brought it back
 	case h != nil && w.released(h, q.node, made, q.pos):
-		return verdicts.NoUnlock, sentence(holder, "'s release left it there")
+		cause, why = verdicts.NoUnlock, sentence(holder, "'s release left it there")
 	case v.Until == 0 && !scored:
-		return verdicts.NoExpiry, end
+		cause = verdicts.NoExpiry
 	case (e.op == nil || e.op.Op == history.Extend) && q.node.change(made, p.key).Before == nil:
-		return verdicts.Resurrection, end
+		cause = verdicts.Resurrection
 	case e.op.Op == history.Acquire && e.op.Outcome != history.OK && e.cmd != nil && (e.cmd.Replied == 0 || e.cmd.Replied > e.op.Return) && w.took(e):
-		return verdicts.AmbiguousReply, sentence(holder, " saw no reply, and ", end)
+		cause, why = verdicts.AmbiguousReply, sentence(holder, " saw no reply, and ", why)
 	case h != nil && h.release == nil:
-		return verdicts.Orphan, sentence(holder, " never released, and ", end)
+		why = sentence(holder, " never released, and ", why)
 	}
-	return verdicts.Orphan, end
+	return Answer{Cause: cause, Events: []Event{w.report(q.node, made, p.key, "")},
+		Says: sentence("without ", q.node.words(made, p.key), ", ", Name(w.op.Client), " would have been granted it: ", why)}
 }
 
 // maker returns the command that made a part as it was before an event; nil: it was there from the
@@ -309,14 +282,6 @@ func (n *node) maker(p part, i int) (*event, int) {
 		}
 	}
 	return nil, -1
-}
-
-// owner returns the hold that a command began, or renewed; nil: none.
-func (w *wait) owner(e *event) *hold {
-	if e.op == nil {
-		return nil
-	}
-	return w.holdOf(e.op)
 }
 
 // released reports whether the release of a hold reached a node after its mark and left it.

@@ -70,7 +70,17 @@ func DoubtMeetings(v *checker.Verdict, ops []history.Operation, windows []histor
 	if len(windows) == 0 {
 		return
 	}
-	active := activity(ops)
+	type stay struct{ from, to int64 } // from a client's first call to its last return
+	active := map[string]*stay{}
+	for i := range ops {
+		op := &ops[i]
+		s := active[op.Client]
+		if s == nil {
+			s = &stay{op.Call, op.Return}
+			active[op.Client] = s
+		}
+		s.from, s.to = min(s.from, op.Call), max(s.to, op.Return)
+	}
 	met := map[string]bool{}
 	for _, w := range windows {
 		for client, s := range active {
@@ -82,23 +92,6 @@ func DoubtMeetings(v *checker.Verdict, ops []history.Operation, windows []histor
 			v.Doubt(fault + " affected nobody: the other clients had done their rounds before it was injected")
 		}
 	}
-}
-
-// stay is the time from a client's first call to its last return.
-type stay struct{ from, to int64 }
-
-func activity(ops []history.Operation) map[string]*stay {
-	active := map[string]*stay{}
-	for i := range ops {
-		op := &ops[i]
-		s := active[op.Client]
-		if s == nil {
-			s = &stay{op.Call, op.Return}
-			active[op.Client] = s
-		}
-		s.from, s.to = min(s.from, op.Call), max(s.to, op.Return)
-	}
-	return active
 }
 
 // LateServers lists the kills and failovers of a scenario after which the next server was ready too

@@ -23,8 +23,13 @@ const laneLegend = "[==] holds  ## inside  !! inside after hold  .. waits  ~~ fa
 // draw returns the drawing: a time axis, a lane per client, a lane per fault, and a mark at the
 // violation.
 func (t *narrator) draw() []string {
-	d := drawing{from: t.base, to: t.drawnTo()}
-	if d.to <= d.from {
+	d := drawing{from: t.base, to: t.to} // and a little beyond the violation and the story's holds
+	for i := range t.holds {
+		if end := ended(&t.holds[i]); end != math.MaxInt64 && end-t.base < 4*(t.to-t.base)+4*milli {
+			d.to = max(d.to, end)
+		}
+	}
+	if d.to += (d.to - t.base) / 20; d.to <= d.from {
 		return nil
 	}
 	clients := t.clients()
@@ -43,35 +48,19 @@ func (t *narrator) draw() []string {
 			d.lane(shown.Label(), row)
 		}
 	}
-	d.lane("", t.caret(&d))
+	row, at, when := blank(), d.column(t.v.At), t.ms(t.v.At)
+	row[at] = '^'
+	if at+2+len(when) <= laneWidth { // its time is on the side that has room
+		copy(row[at+2:], when)
+	} else {
+		copy(row[at-1-len(when):], when)
+	}
+	d.lane("", row)
 	return append(d.finish(t), laneLegend)
 }
 
 // maxLanes is the largest number of clients drawn.
 const maxLanes = 8
-
-// caret marks the violation, with its time on the side that has room.
-func (t *narrator) caret(d *drawing) []byte {
-	row, at, when := blank(), d.column(t.v.At), t.ms(t.v.At)
-	row[at] = '^'
-	if at+2+len(when) <= laneWidth {
-		copy(row[at+2:], when)
-	} else {
-		copy(row[at-1-len(when):], when)
-	}
-	return row
-}
-
-// drawnTo returns the end of the drawing: a little after the violation and the story's holds.
-func (t *narrator) drawnTo() int64 {
-	to := t.to
-	for i := range t.holds {
-		if end := ended(&t.holds[i]); end != math.MaxInt64 && end-t.base < 4*(t.to-t.base)+4*milli {
-			to = max(to, end)
-		}
-	}
-	return to + (to-t.base)/20
-}
 
 // ended returns when the release of a hold returned; without a release, when the client's belief
 // ended.

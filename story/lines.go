@@ -21,7 +21,14 @@ func (t *narrator) narrate() {
 	}
 	t.sayFaults()
 	for i := range t.shown {
-		t.sayOperation(&t.shown[i])
+		switch op := &t.shown[i]; op.Op {
+		case history.Use:
+			t.say(op.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", shortened(op.Client), t.ms(op.Call), t.ms(op.Return)))
+		case history.Lost:
+			t.say(op.Call, 5, true, t.loss(op.Client, op.Call))
+		default:
+			t.say(op.Call, 5, true, t.call(op))
+		}
 	}
 }
 
@@ -50,16 +57,22 @@ func (t *narrator) sayHold(h *checker.Hold) {
 // grant returns how a hold began.
 func (t *narrator) grant(h *checker.Hold) string {
 	client, key, at := shortened(h.Client), quoted(t.v.Key), t.ms(t.began(h))
-	verb := "was granted"
+	verb, means := "was granted", ""
+	for i := range t.answer.Events {
+		if e := &t.answer.Events[i]; means == "" && e.Command != nil && t.grants(e) && same(e.Op, &h.Acquire) {
+			means = " with " + command(e.Command)
+		}
+	}
+	unasked := func(e explain.Event) bool { return e.NoCommand && same(e.Op, &h.Acquire) }
 	switch {
-	case t.unasked(h):
+	case slices.ContainsFunc(t.answer.Events, unasked):
 		return fmt.Sprintf("%s re-entered %s at %s without a request to the server", client, key, at)
 	case h.Acquire.Op == history.Extend:
 		verb = "was told that it had lost, and then that it had renewed"
 	case h.Reentry:
 		verb = "re-entered"
 	}
-	return fmt.Sprintf("%s %s %s at %s%s (%s)", client, verb, key, at, t.means(h), t.terms(h))
+	return fmt.Sprintf("%s %s %s at %s%s (%s)", client, verb, key, at, means, t.terms(h))
 }
 
 // heldUntil tells how one of a client's beliefs ended before the violation; "" if something else
@@ -69,7 +82,7 @@ func (t *narrator) heldUntil(h *checker.Hold, i int) string {
 	switch {
 	case b.To > t.known() || b.To <= b.From || t.endedBy(h, b.To):
 		return ""
-	case told(h, b.To):
+	case slices.ContainsFunc(h.Operations(), func(op history.Operation) bool { return op.ValidUntil == b.To }):
 		return "held until " + t.ms(b.To) + ", as the lock had told it"
 	case i == len(h.Belief)-1 || h.Acquire.WasAsked(): // else it is not known when the granted request was sent
 		return "held until " + t.ms(b.To) + ", counting its lease from its request"
@@ -95,34 +108,12 @@ func (t *narrator) sayEnds(h *checker.Hold) {
 	}
 }
 
-// told reports whether the lock told its client an instant as the end of a hold.
-func told(h *checker.Hold, end int64) bool {
-	return slices.ContainsFunc(h.Operations(), func(op history.Operation) bool { return op.ValidUntil == end })
-}
-
 // endedBy reports whether something other than the lease ended the client's belief at an instant: a
 // crash, its release, a loss notice, a refused extend.
 func (t *narrator) endedBy(h *checker.Hold, end int64) bool {
 	died := slices.ContainsFunc(t.around.Faults, func(w history.Window) bool { return w.Client == h.Client && w.Start == end })
 	return died || h.Release != nil && h.Release.Call <= end || h.Lost != 0 && h.Lost <= end ||
 		slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return x.Return == end && x.Outcome != history.OK })
-}
-
-// unasked reports whether, by the answer, a hold was granted without a request to a server.
-func (t *narrator) unasked(h *checker.Hold) bool {
-	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.NoCommand && same(e.Op, &h.Acquire) })
-}
-
-// means returns how a hold was granted, if the answer depends on that.
-func (t *narrator) means(h *checker.Hold) string {
-	for i := range t.answer.Events {
-		switch e := &t.answer.Events[i]; {
-		case !t.grants(e) || !same(e.Op, &h.Acquire):
-		case e.Command != nil:
-			return " with " + command(e.Command)
-		}
-	}
-	return ""
 }
 
 // terms returns the lease, mode and fence of a grant, and how late its client learnt of it.
@@ -223,39 +214,34 @@ func (t *narrator) meeting(h *checker.Hold) (text string) {
 	return text
 }
 
-// uses returns the critical sections that were open when the violation began.
-func (t *narrator) uses() (uses []history.Operation) {
-	for _, op := range t.v.Witness.All() {
-		if op.Op == history.Use && op.Call <= t.v.At && t.v.At <= op.Return {
-			uses = append(uses, op)
-		}
-	}
-	return uses
-}
-
-// answers returns the first operations of the witness that no other line shows; a store's writes
-// are answers to them.
-func (t *narrator) answers() (ops []history.Operation) {
+// listed returns the operations that get lines of their own: the critical sections that were open
+// when the violation began, or the first operations of the witness that no other line shows; a
+// store's writes are the answers to them.
+func (t *narrator) listed() (ops []history.Operation) {
 	const shown = 3
+	switch t.v.Property {
+	case verdicts.MutualExclusion:
+		return nil
+	case verdicts.ExclusiveUse:
+		for _, op := range t.v.Witness.All() {
+			if op.Op == history.Use && op.Call <= t.v.At && t.v.At <= op.Return {
+				ops = append(ops, op)
+			}
+		}
+		return ops
+	}
 	for i := range t.v.Witness.Operations {
 		op := &t.v.Witness.Operations[i]
-		if op.Op != history.Use && (op.Op == history.Write) == (t.v.Property == verdicts.StoreIntegrity) && !t.inHold(op) && len(ops) < shown {
+		inHold := func(h checker.Hold) bool {
+			return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
+				slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return same(&x, op) })
+		}
+		if op.Op != history.Use && (op.Op == history.Write) == (t.v.Property == verdicts.StoreIntegrity) && len(ops) < shown &&
+			!t.covered(op) && !slices.ContainsFunc(t.holds, inHold) {
 			ops = append(ops, *op)
 		}
 	}
 	return ops
-}
-
-// sayOperation adds a critical section, a loss notice, or a call with its outcome.
-func (t *narrator) sayOperation(op *history.Operation) {
-	switch op.Op {
-	case history.Use:
-		t.say(op.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", shortened(op.Client), t.ms(op.Call), t.ms(op.Return)))
-	case history.Lost:
-		t.say(op.Call, 5, true, t.loss(op.Client, op.Call))
-	default:
-		t.say(op.Call, 5, true, t.call(op))
-	}
 }
 
 // loss tells that a client was told of a loss.
@@ -285,14 +271,6 @@ func (t *narrator) answered(op *history.Operation) string {
 		return " at " + by
 	}
 	return ""
-}
-
-// inHold reports whether a line for a hold or for the answer already shows an operation.
-func (t *narrator) inHold(op *history.Operation) bool {
-	return t.covered(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
-		return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
-			slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return same(&x, op) })
-	})
 }
 
 // commandsOf returns the last command of an operation, whose reply decided the outcome.

@@ -138,10 +138,9 @@ func (t *narrator) outermost(op *history.Operation) *checker.Hold {
 // ends reports whether an event is the last command of an operation with a line of its own, which
 // tells it.
 func (t *narrator) ends(e *explain.Event) bool {
-	return e.Op != nil && slices.ContainsFunc(t.shown, func(op history.Operation) bool { return same(&op, e.Op) }) && t.isLast(e.Command)
-}
-
-func (t *narrator) isLast(c *history.Command) bool {
-	sent := t.sent[c.Op]
-	return len(sent) > 0 && sent[len(sent)-1].Sent == c.Sent && sent[len(sent)-1].Client == c.Client
+	if e.Op == nil || !slices.ContainsFunc(t.shown, func(op history.Operation) bool { return same(&op, e.Op) }) {
+		return false
+	}
+	sent := t.sent[e.Command.Op]
+	return len(sent) > 0 && sent[len(sent)-1].Sent == e.Command.Sent && sent[len(sent)-1].Client == e.Command.Client
 }

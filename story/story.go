@@ -2,14 +2,16 @@ package story
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/upstream"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Bounds on the events of a story: it shows what led to the violation, not everything that
@@ -29,7 +31,10 @@ func Tell(v *checker.Verdict, found explain.Findings, commands []history.Command
 			continue
 		}
 		t := &narrator{v: x, around: x.Around, answer: found.Answers[i], when: found.Granted, sent: sent}
-		t.write()
+		t.choose()
+		t.span()
+		t.narrate()
+		x.Story, x.Lanes = t.lines(), t.draw()
 	}
 	v.CountCauses()
 }
@@ -57,14 +62,6 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 		}
 	}
 	return sent
-}
-
-func (t *narrator) write() {
-	t.choose()
-	t.span()
-	t.narrate()
-	t.v.Story = t.lines()
-	t.v.Lanes = t.draw()
 }
 
 // choose picks the holds of the story: those of the witness, those whose clients sent the answer's
@@ -128,34 +125,67 @@ func (t *narrator) span() {
 	}
 }
 
-// listed returns the operations that get lines of their own.
-func (t *narrator) listed() []history.Operation {
-	switch t.v.Property {
-	case verdicts.ExclusiveUse:
-		return t.uses()
-	case verdicts.MutualExclusion:
-		return nil
-	}
-	return t.answers()
-}
-
-// lines returns the story: the headline, the events in order, and the cause.
+// lines returns the story: what was broken, the events in order, and the cause. Optional events, the
+// last first, are left out until there are few enough.
 func (t *narrator) lines() []string {
 	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
 	events := slices.CompactFunc(t.events, func(a, b event) bool { return a.text == b.text })
-	out := []string{t.headline()}
-	for _, e := range trim(events) {
-		out = append(out, e.text)
-	}
-	return append(out, t.answer.Says.Text(t.part))
-}
-
-// trim removes optional events, the last first, until there are few enough.
-func trim(events []event) []event {
 	for i := len(events) - 1; i >= 0 && len(events) > enough; i-- {
 		if !events[i].needed {
 			events = slices.Delete(events, i, i+1)
 		}
 	}
-	return events[:min(len(events), most)]
+	from := ""
+	if t.base >= milli {
+		from = fmt.Sprintf("; times count from %.3f s", float64(t.base)/float64(second))
+	}
+	out := []string{fmt.Sprintf("%s broken: %s (%s)%s", t.v.Property, t.broken(), t.v.Cause, from)}
+	for _, e := range events[:min(len(events), most)] {
+		out = append(out, e.text)
+	}
+	return append(out, t.answer.Says.Text(t.part))
+}
+
+// Explainer finds the causes of violations on an embedded server, and tells them. It starts the
+// server when first needed: a start takes as long as a short record. The zero value is ready; the
+// caller closes it.
+type Explainer struct{ server *fakeredis.Server }
+
+// Close ends the server.
+func (x *Explainer) Close() {
+	if x.server != nil {
+		x.server.Close()
+	}
+}
+
+func (x *Explainer) start() (err error) {
+	if x.server == nil {
+		x.server, err = fakeredis.New()
+	}
+	return err
+}
+
+// Explain finds the causes of a verdict's violations, and adds their stories unless the check was
+// bare. Errors are miniredis' and the context's.
+func (x *Explainer) Explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {
+	if len(v.Violations) == 0 {
+		return explain.Findings{}, nil
+	}
+	if err := x.start(); err != nil {
+		return found, err
+	}
+	if found, err = explain.Verdict(ctx, v, rec, x.server); err != nil {
+		return found, err
+	}
+	Tell(v, found, rec.Commands)
+	return found, nil
+}
+
+// Derive works out what the commands of a record changed, for a record without effects. An error is
+// miniredis'.
+func (x *Explainer) Derive(ctx context.Context, rec explain.Record) ([]history.Executed, error) {
+	if err := x.start(); err != nil {
+		return nil, err
+	}
+	return explain.Derive(ctx, rec, x.server), nil
 }

@@ -41,16 +41,6 @@ func span(ns int64) string {
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " µs"
 }
 
-// headline returns the violated property, what broke it, the cause, and what relates the story's
-// times to those of the run.
-func (t *narrator) headline() string {
-	from := ""
-	if t.base >= milli {
-		from = fmt.Sprintf("; times count from %.3f s", float64(t.base)/float64(second))
-	}
-	return fmt.Sprintf("%s broken: %s (%s)%s", t.v.Property, t.broken(), t.v.Cause, from)
-}
-
 // broken returns what broke the property.
 func (t *narrator) broken() string {
 	v, key := t.v, quoted(t.v.Key)
@@ -93,6 +83,9 @@ func (t *narrator) misanswered() string {
 			op = o
 		}
 	}
+	mayHold := slices.ContainsFunc(t.v.Witness.Holds, func(h checker.Hold) bool { // at the server, still
+		return shortened(h.Client) == who && h.Possible.From <= op.Call && h.Possible.To >= op.Call
+	})
 	switch {
 	case op.ID == 0 && t.v.Property == verdicts.ReleaseSafety:
 		return fmt.Sprintf("%s, outside any operation, sent a command that changed what %s held of %s", who, t.first(), key)
@@ -102,7 +95,7 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("%s was refused a re-entry of %s, which it held", who, key)
 	case op.Op == history.Extend && len(t.v.Clients) > 1:
 		return fmt.Sprintf("the renewal of %s by %s changed the hold of %s", key, who, t.victim())
-	case op.Op == history.Extend && op.Outcome == history.OK && t.mayHold(who, op.Call):
+	case op.Op == history.Extend && op.Outcome == history.OK && mayHold:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, though by the other replies that had ended", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
@@ -128,14 +121,6 @@ func (t *narrator) victim() string {
 		}
 	}
 	return t.first()
-}
-
-// mayHold reports whether the server may still have kept a hold of the client that shows the
-// violation.
-func (t *narrator) mayHold(client string, at int64) bool {
-	return slices.ContainsFunc(t.v.Witness.Holds, func(h checker.Hold) bool {
-		return shortened(h.Client) == client && h.Possible.From <= at && h.Possible.To >= at
-	})
 }
 
 // miswritten returns what is wrong with a write.
@@ -238,28 +223,29 @@ func (t *narrator) fault(w *history.Window) string {
 	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.during(w), shortened(w.Fault), seen, t.effects(w))
 }
 
-// lostBy returns the keys that effects of a fault like its first removed, each once.
-func lostBy(w *history.Window) (lost []string) {
-	for i := range w.Effects {
-		if e := &w.Effects[i]; e.What == w.Effects[0].What {
-			lost = append(lost, slices.DeleteFunc(slices.Clone(e.Lost), func(key string) bool { return slices.Contains(lost, key) })...)
-		}
-	}
-	return lost
-}
-
 // effects describes what a fault did to the data or the clock of a node: as the replay found if the
 // answer names it, otherwise as measured.
 func (t *narrator) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
 	}
-	e, lost := &w.Effects[0], lostBy(w)
+	e := &w.Effects[0]
+	var lost []string // by it and others like it, each key once
+	for i := range w.Effects {
+		if x := &w.Effects[i]; x.What == e.What {
+			lost = append(lost, slices.DeleteFunc(slices.Clone(x.Lost), func(key string) bool { return slices.Contains(lost, key) })...)
+		}
+	}
 	if found := t.did(w); found != nil {
 		e, lost = found.Effect, found.Lost
 	}
+	ran := "fast"
+	if e.PPM < 0 {
+		ran = "slow"
+	}
+	rate := strconv.FormatFloat(math.Abs(float64(e.PPM))/10_000, 'f', -1, 64) + " % " + ran
 	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "by " + span(e.By),
-		history.ClockRate: rate(e.PPM), history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
+		history.ClockRate: rate, history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
 	if e.What == history.Promoted && e.Node != w.Node {
 		text = fmt.Sprintf("%s took over at %s", history.Node(e.Node), t.ms(e.At))
 		if e.At < t.base {
@@ -275,14 +261,6 @@ func (t *narrator) effects(w *history.Window) string {
 		text += " with " + keys(e.Kept)
 	}
 	return ": " + text
-}
-
-// rate returns how much faster or slower than time a clock ran.
-func rate(ppm int64) string {
-	if ppm < 0 {
-		return strconv.FormatFloat(float64(-ppm)/10_000, 'f', -1, 64) + " % slow"
-	}
-	return strconv.FormatFloat(float64(ppm)/10_000, 'f', -1, 64) + " % fast"
 }
 
 func keys(names []string) string {

@@ -5,22 +5,6 @@ import (
 	"testing"
 )
 
-// TestPaged adds elements across a page boundary and changes some on both sides.
-func TestPaged(t *testing.T) {
-	var l paged[uint32]
-	for i := range uint32(2*pageSize + 1) {
-		if n := l.add(i); n != i+1 || l.len() != n {
-			t.Fatalf("element %d has number %d", i, n)
-		}
-	}
-	*l.at(pageSize + 1) = 7
-	for number, want := range map[uint32]uint32{1: 0, pageSize: pageSize - 1, pageSize + 1: 7, 2*pageSize + 1: 2 * pageSize} {
-		if got := *l.at(number); got != want {
-			t.Errorf("element %d is %d, want %d", number, got, want)
-		}
-	}
-}
-
 // TestNumbered numbers more strings than the initial table and block hold, including an
 // empty and a long one.
 func TestNumbered(t *testing.T) {
@@ -36,7 +20,7 @@ func TestNumbered(t *testing.T) {
 			}
 		}
 	}
-	d.seal()
+	d.table = nil
 	for i, w := range words {
 		if d.text(uint32(i)+1) != w {
 			t.Fatalf("string %d is another", i+1)
