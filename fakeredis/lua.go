@@ -61,8 +61,12 @@ func newLuaHost(n *Node) *luaHost {
 		l.SetGlobal(lib, h.refusing(l, l.NewTable(), lib, ""))
 	}
 	api := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
-		"call": h.call, "pcall": h.pcall, "error_reply": errorReply, "status_reply": statusReply,
-		"sha1hex": sha1hex, "log": func(*lua.LState) int { return 0 },
+		"call":               h.call,
+		"pcall":              func(l *lua.LState) int { l.Push(h.command(l)); return 1 }, // an error reply is a value
+		"error_reply":        errorReply,
+		"status_reply":       func(l *lua.LState) int { l.Push(tableOf(l, "ok", l.CheckString(1))); return 1 },
+		"sha1hex":            func(l *lua.LState) int { l.Push(lua.LString(history.ScriptDigest(l.CheckString(1)))); return 1 },
+		"log":                func(*lua.LState) int { return 0 },
 		"replicate_commands": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
 	})
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
@@ -177,12 +181,6 @@ func (h *luaHost) call(l *lua.LState) int {
 	return 1
 }
 
-// pcall implements redis.pcall: an error reply is a value.
-func (h *luaHost) pcall(l *lua.LState) int {
-	l.Push(h.command(l))
-	return 1
-}
-
 func (h *luaHost) command(l *lua.LState) lua.LValue {
 	args := make([]string, 0, l.GetTop())
 	for i := 1; i <= l.GetTop(); i++ {
@@ -228,16 +226,6 @@ func errorReply(l *lua.LState) int {
 		text = "ERR " + text
 	}
 	l.Push(errorTable(l, text))
-	return 1
-}
-
-func statusReply(l *lua.LState) int {
-	l.Push(tableOf(l, "ok", l.CheckString(1)))
-	return 1
-}
-
-func sha1hex(l *lua.LState) int {
-	l.Push(lua.LString(history.ScriptDigest(l.CheckString(1))))
 	return 1
 }
 

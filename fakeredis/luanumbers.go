@@ -133,7 +133,14 @@ func openText(l *lua.LState) {
 		})
 	})
 	library(l, "table", func(t *lua.LTable) {
-		before(l, t, "concat", textItems)
+		before(l, t, "concat", func(l *lua.LState) { // of a table without numbers
+			from := l.CheckTable(1)
+			to := l.CreateTable(from.Len(), 0)
+			for i := 1; i <= from.Len(); i++ {
+				to.RawSetInt(i, asText(from.RawGetInt(i)))
+			}
+			l.Replace(1, to)
+		})
 		before(l, t, "concat", numberArguments(3, 4))
 		before(l, t, "remove", numberArguments(2, 2))
 		before(l, t, "insert", func(l *lua.LState) {
@@ -216,16 +223,6 @@ func numberArguments(from, to int) func(*lua.LState) {
 			l.Replace(i, v)
 		}
 	}
-}
-
-// textItems replaces the table that is concatenated by one without numbers.
-func textItems(l *lua.LState) {
-	from := l.CheckTable(1)
-	to := l.CreateTable(from.Len(), 0)
-	for i := 1; i <= from.Len(); i++ {
-		to.RawSetInt(i, asText(from.RawGetInt(i)))
-	}
-	l.Replace(1, to)
 }
 
 // textVerbs makes text of the numbers that string.format writes with %s or %q, and numbers of the

@@ -176,8 +176,21 @@ func (n *Node) Execute(s *Session, args []string, t time.Time) []byte {
 // run runs a command that is not queued.
 func (n *Node) run(s *Session, name string, args []string) {
 	switch name {
-	case "HELLO":
-		n.hello(s, args[1:])
+	case "HELLO": // without miniredis, because every schedule opens new connections
+		if len(args) == 1 || args[1] != "2" && args[1] != "3" {
+			s.peer.WriteError("NOPROTO unsupported protocol version")
+			return
+		}
+		s.peer.Resp3 = args[1] == "3"
+		s.peer.Block(func(w *server.Writer) {
+			w.WriteMapLen(3)
+			w.WriteBulk("server")
+			w.WriteBulk("redis")
+			w.WriteBulk("version")
+			w.WriteBulk(version)
+			w.WriteBulk("proto")
+			w.WriteInt(2 + boolInt(s.peer.Resp3))
+		})
 	case "EVAL", "EVAL_RO", "EVALSHA", "EVALSHA_RO":
 		n.lua.readOnly = strings.HasSuffix(name, "_RO")
 		n.eval(s, strings.HasPrefix(name, "EVALSHA"), args[1:])
@@ -186,24 +199,6 @@ func (n *Node) run(s *Session, name string, args []string) {
 	default:
 		n.command(s, name, args)
 	}
-}
-
-// hello answers the handshake, without miniredis because every schedule opens new connections.
-func (n *Node) hello(s *Session, args []string) {
-	if len(args) == 0 || (args[0] != "2" && args[0] != "3") {
-		s.peer.WriteError("NOPROTO unsupported protocol version")
-		return
-	}
-	s.peer.Resp3 = args[0] == "3"
-	s.peer.Block(func(w *server.Writer) {
-		w.WriteMapLen(3)
-		w.WriteBulk("server")
-		w.WriteBulk("redis")
-		w.WriteBulk("version")
-		w.WriteBulk(version)
-		w.WriteBulk("proto")
-		w.WriteInt(2 + boolInt(s.peer.Resp3))
-	})
 }
 
 // version is the Redis version with which these nodes are compared.
@@ -239,8 +234,16 @@ func (n *Node) command(s *Session, name string, args []string) {
 		}
 		n.removeAll()
 		s.peer.WriteOK()
-	case "TTL":
-		s.peer.WriteInt(n.secondsLeft(args[1]))
+	case "TTL": // Redis rounds to the nearest second, miniredis down
+		db := n.redis.DB(0)
+		switch left := db.TTL(args[1]); {
+		case !db.Exists(args[1]):
+			s.peer.WriteInt(-2)
+		case left == 0:
+			s.peer.WriteInt(-1)
+		default:
+			s.peer.WriteInt(int((left + time.Second/2) / time.Second))
+		}
 	case "READONLY":
 		if n.shard == nil {
 			s.peer.WriteError("ERR This instance has cluster support disabled")
@@ -307,19 +310,6 @@ func (n *Node) Refused() string { return n.refused }
 // Lacking returns what a connection requested at its start and does without, such as CLIENT
 // TRACKING.
 func (n *Node) Lacking() string { return n.lacking }
-
-// secondsLeft is the reply to TTL: Redis rounds to the nearest second, miniredis down.
-func (n *Node) secondsLeft(key string) int {
-	db := n.redis.DB(0)
-	switch left := db.TTL(key); {
-	case !db.Exists(key):
-		return -2
-	case left == 0:
-		return -1
-	default:
-		return int((left + time.Second/2) / time.Second)
-	}
-}
 
 // SetRate changes the clock's rate from now on, without a jump. Like Jump, it returns for which
 // keys that changes when they expire by true time.

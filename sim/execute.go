@@ -26,7 +26,15 @@ func (w *world) execute(q *request) {
 		reply, answered = w.blockingPop(q)
 		changes = answered
 	case q.name == "WAIT" && !inTransaction:
-		reply, answered = w.wait(q)
+		// for all writes up to the last command of the same connection, whichever client made them
+		most, want, refusal := q.conn.server.Waits(q.args)
+		if reply = refusal; refusal == nil {
+			q.upTo = q.conn.seen
+			reply, answered = w.park(q, most, func(force bool) ([]byte, bool) {
+				got := w.replicas(q.conn.server, q.upTo)
+				return []byte(":" + strconv.Itoa(got) + "\r\n"), force || got >= want
+			})
+		}
 	default:
 		reply = w.perform(q.conn, q.args)
 		switch q.name {
@@ -70,21 +78,6 @@ func (w *world) blockingPop(q *request) ([]byte, bool) {
 		}
 		return reply, ok || force
 	})
-}
-
-// wait implements WAIT numreplicas timeout for all writes up to the last command of the same
-// connection, whichever client made them.
-func (w *world) wait(q *request) ([]byte, bool) {
-	most, want, refusal := q.conn.server.Waits(q.args)
-	if refusal != nil {
-		return refusal, true
-	}
-	q.upTo = q.conn.seen
-	answer := func(force bool) ([]byte, bool) {
-		got := w.replicas(q.conn.server, q.upTo)
-		return []byte(":" + strconv.Itoa(got) + "\r\n"), force || got >= want
-	}
-	return w.park(q, most, answer)
 }
 
 // park keeps a request at the server until it can be answered, or until d is over; d 0 means for

@@ -133,10 +133,7 @@ var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
 // redis-server, including short leases that expire meanwhile, and compares every reply.
 // LOCKBENCH_SOAK sets their number, LOCKBENCH_SOAK_FROM the first seed.
 func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
-	if err != nil {
-		n = 300
-	}
+	n := soak(300)
 	from, _ := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK_FROM"))
 	var group sync.WaitGroup
 	for lane := range sequencesAtOnce {
@@ -351,10 +348,7 @@ var notCompared = map[string]string{
 // same, or the server refuses the request by name. LOCKBENCH_SOAK sets the number of sequences,
 // LOCKBENCH_SOAK_FROM the first seed.
 func TestFormsAnswerAsRedisDoes(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
-	if err != nil {
-		n = 300
-	}
+	n := soak(300)
 	simulated, real, one := both(t)
 	var all []string
 	for _, f := range slices.Concat(strings.Split(strings.Join(words, "|"), "|"), forms) {

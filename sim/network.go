@@ -267,11 +267,7 @@ func takeFirst[T any](queue *[]T) T {
 	return first
 }
 
-// free reports whether nothing holds the request back.
-func (q *request) free() bool {
-	return !q.kept && q.conn.world.arrivesBy(q.held) && !(q.withheld && q.conn.client.paused)
-}
-
+// free reports whether nothing holds the reply back.
 func (r *reply) free() bool { return !r.kept && r.conn.world.arrivesBy(r.held) }
 
 // arrivesBy reports whether a message that is held until an instant, if any, may arrive.
@@ -320,12 +316,6 @@ func (cn *conn) answerHandshakes() (did bool) {
 		did = true
 	}
 	return did
-}
-
-// handshakeDue reports whether it is the turn of a handshake, or of the reply to one.
-func (cn *conn) handshakeDue() bool {
-	return len(cn.requests) > 0 && cn.requests[0].handshake && cn.world.canReach(cn) ||
-		len(cn.replies) > 0 && cn.replies[0].ofHandshake() && cn.world.canAnswer(cn)
 }
 
 func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }

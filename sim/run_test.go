@@ -125,22 +125,19 @@ var everyFault = []string{
 	faults.DelayRequest, faults.DelayReply, faults.KillServer, faults.PauseServer, faults.JumpClock, faults.FlushScripts, faults.DeleteKey,
 }
 
-// seeds is the number of seeds per lock: LOCKBENCH_SOAK sets it. With 16, the seeds of all locks
-// are more than 1,000.
-func seeds(t *testing.T) int {
-	t.Helper()
-	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
-	if err != nil {
-		return 16
+// soak returns LOCKBENCH_SOAK, or the given default.
+func soak(otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil {
+		return n
 	}
-	return n
+	return otherwise
 }
 
 // TestSameSeedSameTrace runs every seed of every lock, library and planted bug twice, on different
 // nodes and in another order, and expects the same trace and the same history, byte for byte. Every
 // other seed uses all faults instead of those that the lock must survive.
 func TestSameSeedSameTrace(t *testing.T) {
-	n, ran, different := seeds(t), 0, 0
+	n, ran, different := soak(16), 0, 0 // of all locks more than 1,000
 	locks := slices.DeleteFunc(append(catalogue.Locks(), catalogue.Planted()...), func(v impls.Variant) bool { return v.Topology == impls.Cluster })
 	for _, v := range locks {
 		t.Run(v.Name, func(t *testing.T) { different += repeats(t, v, n); ran += n })

@@ -18,8 +18,10 @@ func (w *world) options() []option {
 			inOrder(out[from:])
 			from = len(out)
 		}
-		if len(cn.requests) > 0 && w.canReach(cn) && cn.requests[0].free() {
-			out = append(out, option{kind: deliverRequest, conn: cn, ready: cn.requests[0].ready})
+		if len(cn.requests) > 0 && w.canReach(cn) {
+			if q := cn.requests[0]; !q.kept && w.arrivesBy(q.held) && !(q.withheld && cn.client.paused) {
+				out = append(out, option{kind: deliverRequest, conn: cn, ready: q.ready})
+			}
 		}
 		if len(cn.replies) > 0 && w.canAnswer(cn) && cn.replies[0].free() {
 			out = append(out, option{kind: deliverReply, conn: cn, ready: cn.replies[0].ready})

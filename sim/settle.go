@@ -118,7 +118,9 @@ func (w *world) admitRequests() (did bool) {
 // answerHandshakes resumes delayed handshakes.
 func (w *world) answerHandshakes() (did bool) {
 	for _, cn := range w.conns {
-		if !cn.handshakeDue() {
+		asks := len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn)
+		isAnswered := len(cn.replies) > 0 && cn.replies[0].ofHandshake() && w.canAnswer(cn)
+		if !asks && !isAnswered {
 			continue
 		}
 		if w.catchUp() {

@@ -67,8 +67,16 @@ func (e *Walk) choose(m moves) option {
 		return ways[0]
 	}
 	if e.at == len(e.path) {
-		if e.known(m) {
-			return option{kind: giveUp}
+		if e.at >= shared && !e.Whole { // the decisions that divide the walk are not pruned
+			state, hashed := m.state()
+			if !hashed {
+				e.Unhashed++
+			} else if _, known := e.seen[state]; known {
+				e.Pruned++
+				return option{kind: giveUp}
+			} else {
+				e.seen[state] = struct{}{}
+			}
 		}
 		e.path = append(e.path, branch{ways: len(ways), traceHash: m.traceHash()})
 	}
@@ -87,25 +95,6 @@ func (e *Walk) choose(m moves) option {
 		}
 	}
 	return ways[e.path[e.at-1].taken]
-}
-
-// known reports whether a state was explored before, and records it. The decisions that divide the
-// walk are not pruned.
-func (e *Walk) known(m moves) bool {
-	if e.at < shared || e.Whole {
-		return false
-	}
-	state, ok := m.state()
-	if !ok {
-		e.Unhashed++
-		return false
-	}
-	if _, ok := e.seen[state]; ok {
-		e.Pruned++
-		return true
-	}
-	e.seen[state] = struct{}{}
-	return false
 }
 
 // States returns the number of distinct states seen.
