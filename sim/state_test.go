@@ -28,9 +28,15 @@ func TestStatesApart(t *testing.T) {
 		a, b string
 	}{
 		{"redlock", "partition-nodes n1 1.5s", "partition-nodes n2 1.5s"},
-
+		{"redlock", "kill-server n1 100ms", "kill-server n2 100ms"},
+		{"redlock", "pause-server n1 1.5s", "pause-server n2 1.5s"},
+		{"redlock", "jump-clock n1 2s", "jump-clock n2 2s"},
+		{"redlock", "lose-request c1-n1 SET#1", "lose-request c1-n2 SET#1"},
 		{"redlock", "delay-request c1-n1 SET#1 1.5s", "delay-request c1-n2 SET#1 1.5s"},
-
+		{"redlock", "request c1-n1 SET#1", "request c1-n2 SET#1"},
+		{"token", "pause-client c1 1.5s", "pause-client c2 1.5s"},
+		{"token", "blackhole-client c1 1.5s", "blackhole-client c2 1.5s"},
+		{"token", "crash-client c1", "crash-client c2"},
 		{"token", "cancel-client c1", "cancel-client c2"},
 		{"token", "pause-client c1 1.5s", "pause-client c1 until other-entered"},
 		{"token", "flush-scripts n1", "delete-key n1"},
