@@ -38,7 +38,7 @@ func Bench(w io.Writer, b results.Bench) error {
 		for _, q := range report.Questions() {
 			if e, ok := b.Suite[lock][q.Scenario]; ok {
 				tell := fmt.Sprintf("%s, %s: %s: %s. Command: lockbench run --lock %s --scenario %s --server sim", lock, q.Asks, e, e.About(), lock, q.Scenario)
-				cells = append(cells, matrixCell{Cell: results.Cell{Lock: lock, Scenario: q.Scenario}, Word: e, Class: endingClass(e), Tell: tell})
+				cells = append(cells, matrixCell{Cell: results.Cell{Lock: lock, Scenario: q.Scenario}, Word: e, Tell: tell})
 			}
 		}
 	}

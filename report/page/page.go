@@ -138,7 +138,7 @@ var functions = template.FuncMap{
 	"value": report.Quantity, "figure": report.Figure, "counted": report.Causes, "causes": report.PropertyCauses,
 	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText,
 	"cause": report.CauseAbout, "property": report.PropertyAbout, "answer": report.BenchAnswer, "locks": report.LocksOf,
-	"settings": report.BySetting, "safety": report.SafetyText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
+	"settings": report.BySetting, "safety": report.SafetyText, "caught": report.Caught, "unexpected": report.Unexpected, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
 }
 
 // environmentFacts lists a machine, a build and servers.

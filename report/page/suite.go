@@ -42,11 +42,10 @@ type matrixView struct {
 // matrixCell is one cell of the matrix. If the suite has no such cell, it has nothing but its lock.
 type matrixCell struct {
 	results.Cell
-	Word        results.Ending
-	Class, Tell string
-	Link        string // of its run, if that was kept
-	Scene       string // link to its violation on this page, if there is one
-	Caught      string // of a planted bug
+	Word  results.Ending
+	Tell  string
+	Link  string // of its run, if that was kept
+	Scene string // link to its violation on this page, if there is one
 }
 
 // Suite writes the page of a suite in a directory. files is the path from the page to that
@@ -70,11 +69,7 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 	}
 	cells := make([]matrixCell, len(s.Cells))
 	for i, c := range v.Suite.Cells {
-		e := c.Ending()
-		m := matrixCell{Cell: c, Word: e, Class: endingClass(e), Tell: tell(c), Caught: report.Caught(c)}
-		if report.Unexpected(c) {
-			m.Class += " c-differs"
-		}
+		m := matrixCell{Cell: c, Word: c.Ending(), Tell: tell(c)}
 		if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
 			m.Scene = "#" + url.PathEscape(id)
 		}
