@@ -19,13 +19,12 @@ type benchView struct {
 	Baseline *comparisonView
 	Legend   []results.Ending
 	Unsafe   []results.BenchCell // in which properties were violated
-	Facts    [][2]string
 }
 
 // Bench writes the page of a bench.
 func Bench(w io.Writer, b results.Bench) error {
 	b = report.Clean(b)
-	v := &benchView{Bench: b, Facts: environmentFacts(b.Environment, b.Nodes)}
+	v := &benchView{Bench: b}
 	if len(b.Nodes) > 0 {
 		v.Servers = b.Nodes[0].Product()
 	}

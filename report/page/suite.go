@@ -30,7 +30,6 @@ type suiteView struct {
 	Matrix       []*matrixView // all scenarios: those of many locks, and those of few
 	Unrun        []string      // the scenarios that these servers cannot run, or that fit no lock
 	Planted, Odd []matrixCell
-	Facts        [][2]string
 }
 
 type matrixView struct {
@@ -63,9 +62,6 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 			return err
 		}
 		v.Scenes = base64.StdEncoding.EncodeToString(b.Bytes())
-	}
-	if v.Suite.Environment != nil {
-		v.Facts = environmentFacts(*v.Suite.Environment, nil)
 	}
 	cells := make([]matrixCell, len(s.Cells))
 	for i, c := range v.Suite.Cells {
