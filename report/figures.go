@@ -13,14 +13,10 @@ import (
 // Count formats an integer with commas: 48,213.
 func Count(n any) string {
 	text := fmt.Sprint(n)
-	sign := ""
-	if text[0] == '-' {
-		sign, text = "-", text[1:]
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
-	return sign + text
+	return text
 }
 
 // Span formats nanoseconds with three digits: 850µs, 3.14ms, 2.02s.

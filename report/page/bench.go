@@ -19,13 +19,12 @@ type benchView struct {
 	Baseline *comparisonView
 	Legend   []results.Ending
 	Unsafe   []results.BenchCell // in which properties were violated
-	Facts    [][2]string
 }
 
 // Bench writes the page of a bench.
 func Bench(w io.Writer, b results.Bench) error {
 	b = report.Clean(b)
-	v := &benchView{Bench: b, Facts: environmentFacts(b.Environment, b.Nodes)}
+	v := &benchView{Bench: b}
 	if len(b.Nodes) > 0 {
 		v.Servers = b.Nodes[0].Product()
 	}
@@ -38,7 +37,7 @@ func Bench(w io.Writer, b results.Bench) error {
 		for _, q := range report.Questions() {
 			if e, ok := b.Suite[lock][q.Scenario]; ok {
 				tell := fmt.Sprintf("%s, %s: %s: %s. Command: lockbench run --lock %s --scenario %s --server sim", lock, q.Asks, e, e.About(), lock, q.Scenario)
-				cells = append(cells, matrixCell{Cell: results.Cell{Lock: lock, Scenario: q.Scenario}, Word: e, Class: endingClass(e), Tell: tell})
+				cells = append(cells, matrixCell{Cell: results.Cell{Lock: lock, Scenario: q.Scenario}, Word: e, Tell: tell})
 			}
 		}
 	}

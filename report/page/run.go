@@ -44,7 +44,6 @@ type runView struct {
 	PerHold          string
 	Commands         [][]string // name, count, per hold, and on servers p50 and p99
 	Again, Scenario  string
-	Facts            [][2]string
 	Files            []string
 }
 
@@ -60,15 +59,8 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 		return err
 	}
 	run = report.Clean(run)
-	v := &runView{Run: run, Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), Facts: environmentFacts(run.Environment, run.Nodes),
+	v := &runView{Run: run, Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv),
 		Sentence: "This run was not judged" + strings.TrimSuffix(": "+run.Failure, ": ") + "."}
-	if run.Chosen != "" {
-		v.Facts = append(v.Facts, [2]string{"server", run.Server + ": " + run.Chosen})
-	}
-	if run.PlanHash != "" {
-		v.Facts = append(v.Facts, [2]string{"plan", run.PlanHash})
-	}
-	v.Facts = append(v.Facts, [2]string{"run", run.ID + ", phase " + string(run.Phase)})
 	if result != nil {
 		v.judged(report.Clean(*result), g)
 	}

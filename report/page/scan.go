@@ -106,18 +106,13 @@ func (g *digest) read(d *results.Dir) error {
 	r.Salvage()
 	g.header = r.Header()
 	var op history.Operation
-	for {
-		err := r.Next(&op)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return errors.Join(err, r.Close())
-		}
+	for err = r.Next(&op); err == nil; err = r.Next(&op) {
 		g.take(&op)
 	}
-	g.cut = r.Truncated()
-	return r.Close()
+	if g.cut = r.Truncated(); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, r.Close())
 }
 
 func (g *digest) take(op *history.Operation) {

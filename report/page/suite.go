@@ -30,7 +30,6 @@ type suiteView struct {
 	Matrix       []*matrixView // all scenarios: those of many locks, and those of few
 	Unrun        []string      // the scenarios that these servers cannot run, or that fit no lock
 	Planted, Odd []matrixCell
-	Facts        [][2]string
 }
 
 type matrixView struct {
@@ -42,11 +41,10 @@ type matrixView struct {
 // matrixCell is one cell of the matrix. If the suite has no such cell, it has nothing but its lock.
 type matrixCell struct {
 	results.Cell
-	Word        results.Ending
-	Class, Tell string
-	Link        string // of its run, if that was kept
-	Scene       string // link to its violation on this page, if there is one
-	Caught      string // of a planted bug
+	Word  results.Ending
+	Tell  string
+	Link  string // of its run, if that was kept
+	Scene string // link to its violation on this page, if there is one
 }
 
 // Suite writes the page of a suite in a directory. files is the path from the page to that
@@ -65,16 +63,9 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 		}
 		v.Scenes = base64.StdEncoding.EncodeToString(b.Bytes())
 	}
-	if v.Suite.Environment != nil {
-		v.Facts = environmentFacts(*v.Suite.Environment, nil)
-	}
 	cells := make([]matrixCell, len(s.Cells))
 	for i, c := range v.Suite.Cells {
-		e := c.Ending()
-		m := matrixCell{Cell: c, Word: e, Class: endingClass(e), Tell: tell(c), Caught: report.Caught(c)}
-		if report.Unexpected(c) {
-			m.Class += " c-differs"
-		}
+		m := matrixCell{Cell: c, Word: c.Ending(), Tell: tell(c)}
 		if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
 			m.Scene = "#" + url.PathEscape(id)
 		}

@@ -43,7 +43,7 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 			continue
 		}
 		w.Acquires++
-		free := held[op.Key].freeFor(op.Client, span{op.Call, op.Return})
+		free := freeFor(held[op.Key], op.Client, span{op.Call, op.Return})
 		idle, flying, theirs := int64(0), int64(0), flights[op.Client]
 		for _, f := range free {
 			idle += f.to - f.from
@@ -100,17 +100,12 @@ func (s *Set) AddHandOvers(ops []history.Operation) {
 type hold struct {
 	client string
 	span
+	reach int64 // the latest end of it and of those of the key that began earlier
 }
 
-// holdings are the holds of one key ordered by start; reach[i] is the latest end of the first i+1.
-type holdings struct {
-	holds []hold
-	reach []int64
-}
-
-// holdsByKey returns the holds by key: from the return of a grant to that of its release, at most a
-// lease after the last grant or extend.
-func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
+// holdsByKey returns the holds by key, ordered by start: from the return of a grant to that of its
+// release, at most a lease after the last grant or extend.
+func holdsByKey(ops []history.Operation, lease int64) map[string][]hold {
 	expiry := func(at int64) int64 {
 		if lease == 0 {
 			return math.MaxInt64
@@ -125,39 +120,38 @@ func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 			byActor[actor] = append(byActor[actor], op)
 		}
 	}
-	out := map[string]holdings{}
+	out := map[string][]hold{}
 	for actor, theirs := range byActor {
 		slices.SortFunc(theirs, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
-		h, open := out[actor[0]], false
+		all, open := out[actor[0]], false
 		for _, op := range theirs {
-			switch last := len(h.holds) - 1; {
+			switch last := len(all) - 1; {
 			case op.Granted():
-				h.holds, open = append(h.holds, hold{actor[1], span{op.Return, expiry(op.Return)}}), true
+				all, open = append(all, hold{client: actor[1], span: span{op.Return, expiry(op.Return)}}), true
 			case open && op.Op == history.Extend && op.Outcome == history.OK:
-				h.holds[last].to = expiry(op.Return)
+				all[last].to = expiry(op.Return)
 			case open && op.Op == history.Release:
-				h.holds[last].to, open = min(h.holds[last].to, op.Return), false
+				all[last].to, open = min(all[last].to, op.Return), false
 			}
 		}
-		out[actor[0]] = h
+		out[actor[0]] = all
 	}
-	for key, h := range out {
-		slices.SortFunc(h.holds, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
+	for _, all := range out {
+		slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
 		latest := int64(math.MinInt64)
-		for _, one := range h.holds {
-			latest = max(latest, one.to)
-			h.reach = append(h.reach, latest)
+		for i := range all {
+			latest = max(latest, all[i].to)
+			all[i].reach = latest
 		}
-		out[key] = h
 	}
 	return out
 }
 
-// freeFor returns the parts of an interval in which no other client held the key.
-func (h holdings) freeFor(client string, in span) (free []span) {
+// freeFor returns the parts of an interval in which no other client held the key of these holds.
+func freeFor(holds []hold, client string, in span) (free []span) {
 	at := in.from
-	first := sort.Search(len(h.reach), func(i int) bool { return h.reach[i] >= in.from })
-	for _, one := range h.holds[first:] {
+	first := sort.Search(len(holds), func(i int) bool { return holds[i].reach >= in.from })
+	for _, one := range holds[first:] {
 		if one.from >= in.to {
 			break
 		}
