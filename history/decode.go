@@ -43,13 +43,13 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		op.ID = s.unsigned()
 		return hasID
 	case "client":
-		op.Client = s.pool.of(s.text())
+		op.Client = s.intern(s.text())
 		return hasClient
 	case "op":
 		op.Op = Op(s.word(opNames[1:], "one of acquire, extend, release, use, write, lost") + 1)
 		return hasOp
 	case "key":
-		op.Key = s.pool.of(s.text())
+		op.Key = s.intern(s.text())
 		return hasKey
 	case "mode":
 		op.Mode = Mode(s.word(modeNames[:], "exclusive or shared"))
@@ -67,7 +67,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		op.Outcome = Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 		return hasOutcome
 	case "token":
-		op.Token = s.pool.of(s.text())
+		op.Token = s.intern(s.text())
 		return hasToken
 	case "valid_until":
 		op.ValidUntil = s.integer()
@@ -88,7 +88,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		op.Version = s.unsigned()
 		return hasVersion
 	case "err":
-		op.Err = s.pool.of(s.text())
+		op.Err = s.intern(s.text())
 		return hasErr
 	}
 	s.skip(0)

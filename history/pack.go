@@ -175,39 +175,33 @@ func (p *packer) unsigned(n *uint64) {
 // text passes 0 for "", a slot+1 for a text in the table, and textSlots+length before a literal
 // text.
 func (p *packer) text(s *string) {
-	if p.unpacks {
-		*s = p.unpackText()
+	if !p.unpacks {
+		if *s == "" {
+			p.buf = append(p.buf, 0)
+			return
+		}
+		at := slot(*s)
+		if p.texts[at] == *s {
+			p.buf = append(p.buf, byte(at+1))
+			return
+		}
+		p.texts[at] = *s
+		p.buf = append(binary.AppendUvarint(p.buf, uint64(textSlots+len(*s))), *s...)
 		return
 	}
-	if *s == "" {
-		p.buf = append(p.buf, 0)
-		return
-	}
-	at := slot(*s)
-	if p.texts[at] == *s {
-		p.buf = append(p.buf, byte(at+1))
-		return
-	}
-	p.texts[at] = *s
-	p.buf = append(binary.AppendUvarint(p.buf, uint64(textSlots+len(*s))), *s...)
-}
-
-func (p *packer) unpackText() string {
 	var n uint64
-	p.unsigned(&n)
-	switch {
+	switch p.unsigned(&n); {
 	case n == 0:
-		return ""
+		*s = ""
 	case n <= textSlots:
-		return p.texts[n-1]
+		*s = p.texts[n-1]
 	case n-textSlots > uint64(len(p.buf)):
 		p.fail("a text of %d bytes", n-textSlots)
-		return ""
+	default:
+		*s = string(p.buf[:n-textSlots])
+		p.buf = p.buf[n-textSlots:]
+		p.texts[slot(*s)] = *s
 	}
-	s := string(p.buf[:n-textSlots])
-	p.buf = p.buf[n-textSlots:]
-	p.texts[slot(s)] = s
-	return s
 }
 
 // took skips the bytes of a number; a size of 0 or less is that of none.

@@ -57,31 +57,6 @@ func (s *spilled) spill(t testing.TB) history.Recorded {
 	return r
 }
 
-func TestSpillLeavesAReadableFileAfterEveryWrite(t *testing.T) {
-	s := newSpilled(t)
-	a, b := s.Client("a"), s.Client("b")
-	for round := range 3 {
-		for i := range 10 {
-			at := int64(round*100 + i)
-			a.Add(history.Operation{Op: history.Use, Key: "k", Call: at, Return: at})
-			b.Add(history.Operation{Op: history.Use, Key: "k", Call: at, Return: at})
-			b.AddCommand(history.Command{Name: "GET", Sent: at})
-		}
-		got := s.spill(t)
-		if len(got.Ops) != 20*(round+1) || len(got.Commands) != 10*(round+1) || got.Truncated {
-			t.Fatalf("after spill %d: %d operations, %d commands, truncated %v", round+1, len(got.Ops), len(got.Commands), got.Truncated)
-		}
-		for i, op := range got.Ops {
-			if op.ID != uint64(i)+1 || op.Client == "" {
-				t.Fatalf("operation %d: %+v", i, op)
-			}
-		}
-	}
-	if n := len(s.Recorded().Ops); n != 0 {
-		t.Errorf("%d operations kept after they were spilled", n)
-	}
-}
-
 // TestACutRecordingEndsAtItsMark: what one client did after the instant up to which all are
 // complete is not read.
 func TestACutRecordingEndsAtItsMark(t *testing.T) {

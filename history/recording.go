@@ -70,7 +70,8 @@ func ReadRecording(r io.Reader, file string) (out Recorded, err error) {
 	out.Scripts = map[string]string{}
 	text, err := in.Peek(in.Size()) // an error other than io.EOF recurs
 	schema := sidecarHeader(recordingSchema)
-	if errors.Is(err, io.EOF) && bytes.HasPrefix(schema, text[:min(len(text), len(schema))]) && bytes.Count(text, []byte{'\n'}) < 2 {
+	begins := bytes.HasPrefix(schema, text[:min(len(text), len(schema))])
+	if errors.Is(err, io.EOF) && begins && bytes.Count(text, []byte{'\n'}) < 2 {
 		out.Truncated = true // within its first two lines
 		return out, nil
 	}

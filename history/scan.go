@@ -18,12 +18,12 @@ import (
 // each, the tokens of encoding/json/jsontext 0.6 µs, json/v2 into a struct 0.8 µs, and
 // encoding/json 1 µs. The first two also need GOEXPERIMENT=jsonv2 in Go 1.26.
 type scanner struct {
-	line []byte
-	at   int
-	msg  string // first error; "" = none
-	col  int    // its column, from 1
-	pool textPool
-	tags map[reflect.Type][]tag // of the types read so far
+	line  []byte
+	at    int
+	msg   string                 // first error; "" = none
+	col   int                    // its column, from 1
+	texts [1 << 12]string        // see intern
+	tags  map[reflect.Type][]tag // of the types read so far
 }
 
 // tag is a field of a struct that is read from JSON.
@@ -294,13 +294,9 @@ func (s *scanner) found() string {
 	return quoted
 }
 
-// textPool returns the same string for equal bytes most of the time. It is a direct-mapped cache,
-// so its memory is bounded. Clients, keys and recent tokens repeat; everything else is rare.
-type textPool struct {
-	slots [1 << 12]string
-}
-
-func (p *textPool) of(b []byte) string {
+// intern returns the same string for equal bytes most of the time. Its texts are a direct-mapped cache,
+// so their memory is bounded. Clients, keys and recent tokens repeat; everything else is rare.
+func (s *scanner) intern(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
@@ -308,7 +304,7 @@ func (p *textPool) of(b []byte) string {
 	for _, c := range b {
 		h = (h ^ uint32(c)) * 16777619
 	}
-	slot := &p.slots[(h^h>>15)%uint32(len(p.slots))]
+	slot := &s.texts[(h^h>>15)%uint32(len(s.texts))]
 	if *slot != string(b) {
 		*slot = string(b)
 	}

@@ -21,6 +21,10 @@ func TestCommandsAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		commands := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) history.Command {
 			c := drawCommand(t)
+			c.Name = rapid.StringN(1, 9, -1).Draw(t, "any name")
+			if c.Replied == 0 {
+				c.Sent = rapid.Int64Range(-9, 1<<40).Draw(t, "sent early")
+			}
 			c.Client, c.Op, c.Turn = rapid.String().Draw(t, "client"), rapid.Uint64().Draw(t, "op"), rapid.Uint64().Draw(t, "turn")
 			if c.Turn != 0 {
 				c.Ran = rapid.Int64Range(0, 1<<40).Draw(t, "ran")

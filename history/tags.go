@@ -44,7 +44,7 @@ func (s *scanner) fields(v any) func(name []byte) {
 func (s *scanner) value(to any, is string) {
 	switch to := to.(type) {
 	case *string:
-		*to = s.pool.of(s.text())
+		*to = s.intern(s.text())
 	case *Kind:
 		*to = Kind(kinds[s.word(kinds[:], "one of mutex, reentrant, rw, semaphore")])
 	case *bool:
@@ -62,7 +62,7 @@ func (s *scanner) value(to any, is string) {
 			}
 		})
 	case *[]string:
-		s.list(func() { *to = append(*to, s.pool.of(s.text())) })
+		s.list(func() { *to = append(*to, s.intern(s.text())) })
 	case *[]Effect:
 		s.list(func() {
 			var e Effect

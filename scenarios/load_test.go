@@ -116,13 +116,6 @@ func TestSingleValues(t *testing.T) {
 	}
 }
 
-func TestParseReturnsAllErrors(t *testing.T) {
-	_, err := Parse("f.yaml", []byte(strings.NewReplacer("clients: 2", "clients: x", "1.5 lease", "soon").Replace(good)))
-	if err == nil || strings.Count(err.Error(), "f.yaml:") != 2 {
-		t.Errorf("want both errors, got %v", err)
-	}
-}
-
 // A value that cannot be read hides no error of another, and is the reason for none.
 func TestErrorsBesideValuesThatAreNotRead(t *testing.T) {
 	for _, tt := range []struct {

@@ -14,7 +14,19 @@ var names = &Workload{
 	guarded: func(cfg Config) map[string]int64 { return zeros(spreadFormat, cfg.Keys) },
 	round: func(ctx context.Context, c *Client, _ int) error {
 		var held []*handle
-		err := c.holdNames(ctx, &held)
+		var err error
+		for k := 0; k < max(c.config.Keys, 1) && err == nil; k++ {
+			var h *handle
+			if h, err = c.handle(spreadKey(k)); err != nil {
+				break
+			}
+			var granted bool
+			if granted, err = h.acquire(ctx, history.Exclusive); err != nil || !granted {
+				break
+			}
+			held = append(held, h)
+			err = h.section(ctx, guarded{key: spreadKey(k), think: c.think(), update: increment})
+		}
 		for _, h := range held { // the first first, while others ask for it
 			if err == nil {
 				err = h.release(ctx)
@@ -22,23 +34,4 @@ var names = &Workload{
 		}
 		return err
 	},
-}
-
-// holdNames acquires the keys in order, as many as it is granted, and counts under each.
-func (c *Client) holdNames(ctx context.Context, held *[]*handle) error {
-	for k := range max(c.config.Keys, 1) {
-		h, err := c.handle(spreadKey(k))
-		if err != nil {
-			return err
-		}
-		ok, err := h.acquire(ctx, history.Exclusive)
-		if err != nil || !ok {
-			return err
-		}
-		*held = append(*held, h)
-		if err := h.section(ctx, guarded{key: spreadKey(k), think: c.think(), update: increment}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -91,7 +91,10 @@ func TestLibraries(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.needs, exec.Command(c.there[0], c.there[1:]...))
 			// Laravel's and tooz's leases are whole seconds.
-			steady := c.run(t, program, 0, "--scenario", "steady", "--lease", "5s")
+			steady, code := c.ends(t, program, "--scenario", "steady", "--lease", "5s", "--seed", "1")
+			if code != 0 {
+				t.Fatalf("exit code %d, want 0\n%s", code, steady)
+			}
 			says(t, steady, "PASS  "+c.name+" × steady")
 			paused := c.overrun(t, program)
 			says(t, paused, "FAIL  exclusive-use", "lease-overrun", "pass  mutual-exclusion · release-safety")
@@ -251,16 +254,6 @@ func (c child) overrun(t *testing.T, program string) (out string) {
 		}
 	}
 	t.Fatalf("no violation with five seeds:\n%s", out)
-	return out
-}
-
-// run returns the output of a run of the child, and requires its exit code.
-func (c child) run(t *testing.T, program string, code int, args ...string) string {
-	t.Helper()
-	out, got := c.ends(t, program, append(args, "--seed", "1")...)
-	if got != code {
-		t.Fatalf("%v: exit code %d, want %d\n%s", args, got, code, out)
-	}
 	return out
 }
 

@@ -127,7 +127,8 @@ func (s *Source) operation(begun, end *event) history.Operation {
 	case "fail":
 		op.Outcome = history.Fail
 		text := strings.ToLower(strings.ReplaceAll(end.err, "-", " "))
-		if op.Op == history.Release && (strings.Contains(text, "not held") || strings.Contains(text, "not lock owner") || strings.Contains(text, "not owner")) {
+		saysNotHeld := strings.Contains(text, "not held") || strings.Contains(text, "not lock owner") || strings.Contains(text, "not owner")
+		if op.Op == history.Release && saysNotHeld {
 			op.Outcome = history.NotHeld
 		}
 	default:

@@ -18,10 +18,10 @@ func Variants() []impls.Variant {
 	waiting.Expect = expect.Leased()
 	rueidis := rueidislockVariant()
 	oneKey := as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislock(1))
-	// With one key a waiter may sleep on anywhere. A goroutine that ends a failed try looks at the count
-	// of failures, to which the try is about to be added; where it is the quicker of the two, it takes
-	// the waiter's gate for one that is done with and deletes it, and no invalidation finds the waiter
-	// any more. In the simulator the library polls.
+	// With one key a waiter may sleep on anywhere. A goroutine that ends a failed try looks at the
+	// count of failures, to which the try is about to be added; where it is the quicker of the two,
+	// it takes the waiter's gate for one that is done with and deletes it, and no invalidation finds
+	// the waiter any more. In the simulator the library polls.
 	oneKey.Expect = expectRueidislock().LuckOnServers([]string{"progress/lost-wakeup"})
 	quorum := as(sync, "redsync-quorum", " On N independent masters, retrying at the poll interval of all other locks.", openRedsyncNormalised)
 	quorum.Topology, quorum.Expect = impls.Independent, expectRedsyncQuorum()

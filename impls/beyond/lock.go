@@ -193,7 +193,9 @@ func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Du
 		return g, 0, l.cancelled(r, ctx.Err())
 	}
 	what := "acquire " + l.env.Key
-	var reply []int64 // 1 and the fence, 0 if the lock has none; 0 and the milliseconds until the next change, negative if not known
+	// 1 and the fence, 0 if the lock has none; or 0 and the milliseconds until the next change,
+	// negative if they are not known
+	var reply []int64
 	granted, doubt, err := l.twice(ctx, func() (bool, error) {
 		r.until = l.validUntil()
 		reply, err = l.run(ctx, l.how.take[r.mode], r.token, r.waits).Int64Slice()

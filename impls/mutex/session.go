@@ -9,8 +9,8 @@ import (
 
 var sessionReleaseScript = impls.EmbeddedScript(lua, "session_release.lua")
 
-// openSession makes the lock object of the source's last listing: one value for the life of the object,
-// an identifier and the client's time, and a local flag that it is locked.
+// openSession makes the lock object of the source's last listing: one value for the life of the
+// object, an identifier and the client's time, and a local flag that it is locked.
 func openSession(env impls.Env) (impls.Lock, error) {
 	id, err := impls.NewToken(env.Rand)
 	if err != nil {
@@ -18,8 +18,9 @@ func openSession(env impls.Env) (impls.Lock, error) {
 	}
 	value, locked := fmt.Sprintf("%s.%d", id, env.Clock.Now().UnixMilli()), false
 	return protocol{
-		// It refuses locally if the flag is set: the source throws there, and its caller turns that into
-		// a refusal. A failed attempt does not set the flag, though the key may have been written.
+		// It refuses locally if the flag is set: the source throws there, and its caller turns that
+		// into a refusal. A failed attempt does not set the flag, though the key may have been
+		// written.
 		acquire: func(ctx context.Context, env impls.Env) (h hold, ok bool, err error) {
 			if locked {
 				return h, false, fmt.Errorf("already locked by this object: %w", impls.ErrBusy)

@@ -33,7 +33,8 @@ func ServerVariants() []impls.Variant {
 			Claims: []impls.Claim{
 				{Text: "No replica can be promoted that lacks a hold.", Holds: true, Command: impls.Command("token-wait-all", "failover-behind")},
 			},
-			Expect: expectWait().With(expect.Table{"failover-behind": verdicts.Safe()}), New: impls.Leased(waiting(true).open),
+			Expect: expectWait().With(expect.Table{"failover-behind": verdicts.Safe()}),
+			New:    impls.Leased(waiting(true).open),
 		},
 		{
 			Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",

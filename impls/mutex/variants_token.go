@@ -30,11 +30,11 @@ func tokens() []impls.Variant {
 				{Text: "A primary that dies before its replica has the key lets a second client in.", Holds: true, Command: impls.Command("token", "failover")},
 			},
 			Expect: expect.Leased().With(expect.Extends()).With(expect.Table{
-				// A promoted replica may have the key; otherwise it is like a failover that loses the key.
+				// A promoted replica may have the key; otherwise it is like a failover that loses it.
 				"failover-behind": expect.Behind(), "cluster-failover": expect.Behind(),
 				"failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(expect.Damage("failover-loss")...),
-				// It does not report its own grant as busy after a lost reply, keeps a state for each name, and
-				// has a token for each hold.
+				// It does not report its own grant as busy after a lost reply, keeps a state for each
+				// name, and has a token for each hold.
 				"lost-reply-alone": verdicts.Safe(), "many-names": verdicts.Safe(), "restart-same-owner": verdicts.Safe(),
 			}),
 			New: token.open,

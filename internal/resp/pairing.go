@@ -94,7 +94,8 @@ func (p *Pairing[T]) Answer(r Reply) (value T, last bool) {
 	defer p.mu.Unlock()
 	kind := p.confirmation(r)
 	if kind == "" {
-		message := p.subscribed > 0 && r.kind() == '*' && slices.Contains([]string{"message", "pmessage", "smessage"}, string(r.elem(0)))
+		message := p.subscribed > 0 && r.kind() == '*' &&
+			slices.Contains([]string{"message", "pmessage", "smessage"}, string(r.elem(0)))
 		if r.opaque || r.kind() == '>' || message {
 			return value, false
 		}
