@@ -53,6 +53,24 @@ func TestALostWakeupCostsAThirdOfTheLease(t *testing.T) {
 	})
 }
 
+// A writer that waits for a reader is woken by its release.
+func TestAReadersReleaseWakesAWriter(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "rw-lease", "a"), join(t, s, "rw-lease", "b")
+		a.Asks(t, "reader", read, nil)
+		got := b.Waits(t.Context(), write)
+		time.Sleep(lease / 10)
+		synctest.Wait()
+		left := time.Now()
+		a.Leaves(t, "reader", nil)
+		o := <-got
+		redistest.WantErr(t, "writer", o.Err, nil)
+		if wait := o.At.Sub(left); wait > 0 {
+			t.Errorf("waited for %v after the release", wait)
+		}
+	})
+}
+
 // A reply that is lost is asked for again under the same token.
 func TestALostReplyIsAskedForAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {

@@ -3,6 +3,7 @@ package mutex
 import (
 	"testing"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/locktest/kit"
 )
 
@@ -33,6 +34,14 @@ var exceptions = kit.Exceptions{
 	},
 }
 
-func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
+func TestContract(t *testing.T) { kit.Run(t, append(Variants(), ServerVariants()...), exceptions) }
 
-func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
+func TestContractOnRedis(t *testing.T) {
+	all := Variants()
+	for _, v := range ServerVariants() {
+		if v.Topology == impls.Replicated { // the others need commands that redis-server 7 lacks
+			all = append(all, v)
+		}
+	}
+	kit.OnRedis(t, all, exceptions)
+}
