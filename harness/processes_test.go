@@ -79,15 +79,25 @@ func TestVerdictsOnRealServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := provider(t, world.server)
-			cells(t, p, world.as, 2, nil, map[string][]string{
+			for lock, names := range map[string][]string{
 				"token":        {"steady", "pause-holder"},
 				"set-nx-ex":    {"pause-holder"},
 				"exists-set":   {"contended"},
 				"setnx":        {"crash-holder", "pause-holder"},
 				"setnx-expire": {"crash-mid-acquire"},
-			})
-			inVain := map[string][]string{"steady": {"ops=2"}} // each waits for two seconds
-			cells(t, p, world.as, 2, inVain, map[string][]string{"lua-nil": {"steady"}})
+				"lua-nil":      {"steady"},
+			} {
+				var all []scenarios.Scenario
+				for _, name := range names {
+					s, err := scenarios.Load(name)
+					must(t, err)
+					if lock == "lua-nil" {
+						s.Ops = 2 // each waits in vain for two seconds
+					}
+					all = append(all, s)
+				}
+				asExpected(t, p, world.as, 2, lock, all)
+			}
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 // nothing passes it; connections stay open.
 type barrier struct {
 	listener net.Listener
-	target   dialer // the server
+	target   dialer // the server; set before it is reached
 	work     sync.WaitGroup
 
 	mu     sync.Mutex    // guards the fields below
@@ -21,26 +21,30 @@ type barrier struct {
 	closed bool
 }
 
-func newBarrier(target dialer) (*barrier, error) {
+func newBarrier() (*barrier, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	b := &barrier{listener: l, target: target, open: make(chan struct{}), ends: map[net.Conn]struct{}{}}
+	b := &barrier{listener: l, open: make(chan struct{}), ends: map[net.Conn]struct{}{}}
 	close(b.open)
+	return b, nil
+}
+
+func (b *barrier) addr() string { return b.listener.Addr().String() }
+
+func (b *barrier) serve(target dialer) {
+	b.target = target
 	b.work.Go(func() {
 		for {
-			conn, err := l.Accept()
+			conn, err := b.listener.Accept()
 			if err != nil {
 				return
 			}
 			b.work.Go(func() { b.join(conn) })
 		}
 	})
-	return b, nil
 }
-
-func (b *barrier) addr() string { return b.listener.Addr().String() }
 
 // join carries what either side of a connection sends until one ends it.
 func (b *barrier) join(from net.Conn) {

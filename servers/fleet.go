@@ -70,19 +70,23 @@ func (f *fleet) makeMachines(newMachine func(i int, known string) (machine, erro
 		f.sentinels = &Sentinels{fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
 	}
 	for i := range f.spec.Nodes {
-		n, known := &node{name: fmt.Sprintf("%s-%d", f.spec.Name, i), state: dead}, ""
+		known := ""
 		if f.sentinels != nil {
-			b, err := newBarrier(n.dial) // nobody dials it before it has its machine
+			b, err := newBarrier()
 			if err != nil {
 				return err
 			}
 			f.sentinels.barriers, known = append(f.sentinels.barriers, b), b.addr()
 		}
-		var err error
-		if n.machine, err = newMachine(i, known); err != nil {
+		m, err := newMachine(i, known)
+		if err != nil {
 			return err
 		}
+		n := &node{machine: m, name: fmt.Sprintf("%s-%d", f.spec.Name, i), state: dead}
 		f.nodes, f.roles = append(f.nodes, n), append(f.roles, i)
+		if f.sentinels != nil {
+			f.sentinels.barriers[i].serve(n.dial)
+		}
 	}
 	for i := 0; f.sentinels != nil && i < sentinelCount; i++ {
 		m, err := newMachine(f.spec.Nodes+i, f.sentinels.Known(0))
