@@ -25,7 +25,8 @@ func parse(t testing.TB, text string) []history.Operation {
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
-		op := history.Operation{ID: uint64(len(ops)) + 1, Client: words[0], Key: "k", Op: valued(t, history.Acquire, history.Lost, words[1]), Call: ms(t, words[2]), Return: ms(t, words[3])}
+		op := history.Operation{ID: uint64(len(ops)) + 1, Client: words[0], Key: "k", Call: ms(t, words[2]), Return: ms(t, words[3])}
+		op.Op = valued(t, history.Acquire, history.Lost, words[1])
 		for _, word := range words[4:] {
 			parseWord(t, &op, word)
 		}

@@ -27,7 +27,10 @@ func (d *keyInput) stretches(least int64, asked history.Mode) (out []Span) {
 			}
 		}
 	})
-	rest := Span{d.k.first(), d.k.last()}
+	rest := Span{From: d.k.first()}
+	for i := range d.k.chunks {
+		rest.To = max(rest.To, d.k.chunks[i].last)
+	}
 	for _, s := range taken {
 		if s.From-rest.From >= least {
 			out = append(out, Span{rest.From, s.From})

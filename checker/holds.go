@@ -48,8 +48,9 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 		c := p.clients[n]
 		p.settle(c, never)
 		for _, at := range ev.crashes[a.clients[n]] {
-			if len(ev.commandsOf(a.clients[n], c.last.ret, at)) > 0 { // what it was doing was not recorded, and may have been an acquire
-				k.ghosts = append(k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(a.header, at), died: at})
+			if len(ev.commandsOf(a.clients[n], c.last.ret, at)) > 0 { // it was doing what was not recorded: perhaps an acquire
+				g := ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(a.header, at), died: at}
+				k.ghosts = append(k.ghosts, g)
 			}
 		}
 		for _, h := range c.open {

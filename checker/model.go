@@ -68,7 +68,9 @@ func (m *modelOf) step(state any, in move) (bool, any) {
 			return false, state
 		}
 		return true, lockState{s.holds[:at] + s.holds[at+4:], s.fence}
-	case m.taken(s, in) || in.fence != 0 && (in.fence < s.fence || in.fence == s.fence && m.kind != history.Reentrant): // a re-entry may repeat it
+	case m.taken(s, in), in.fence != 0 && in.fence < s.fence:
+		return false, state
+	case in.fence != 0 && in.fence == s.fence && m.kind != history.Reentrant: // a re-entry may repeat it
 		return false, state
 	}
 	at, _ := s.place(in.hold)

@@ -251,11 +251,3 @@ func (k *keyLog) first() (t int64) {
 	}
 	return t
 }
-
-// last returns the latest return on the key.
-func (k *keyLog) last() (t int64) {
-	for i := range k.chunks {
-		t = max(t, k.chunks[i].last)
-	}
-	return t
-}

@@ -192,11 +192,11 @@ func (s *releaseSafety) refused(o *op) {
 func (s *releaseSafety) endedAnothers(o *op) bool {
 	for _, c := range s.there {
 		h := s.d.k.holds.at(c.hold)
-		if c.hold == o.hold || h.token != 0 && h.token == o.token || c.ret > o.call || h.certain < o.ret || !s.endsEarly(&c, o) || !s.d.uses("mis-unlock") {
-			continue
+		certain := c.hold != o.hold && c.ret <= o.call && h.certain >= o.ret && (h.token == 0 || h.token != o.token)
+		if certain && s.endsEarly(&c, o) && s.d.uses("mis-unlock") {
+			s.report(wrong{c.hold, s.d.a.client(o), o.call, *o})
+			return true
 		}
-		s.report(wrong{c.hold, s.d.a.client(o), o.call, *o})
-		return true
 	}
 	return false
 }

@@ -151,7 +151,8 @@ func (d *deriver) choice(first int) choice {
 		// of several that differ in nothing but their clients and times, the one that was replied first
 		// may as well come first, if nothing tells when they came
 		twin := slices.IndexFunc(c.open, func(o timed) bool {
-			return !d.dated && o.Replied != 0 && t.Replied != 0 && o.Name == t.Name && o.Reply == t.Reply && o.Script == t.Script && slices.Equal(o.Args, t.Args)
+			return !d.dated && o.Replied != 0 && t.Replied != 0 && o.Reply == t.Reply &&
+				o.Name == t.Name && o.Script == t.Script && slices.Equal(o.Args, t.Args)
 		})
 		if twin < 0 {
 			c.open = append(c.open, t)

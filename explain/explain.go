@@ -12,7 +12,10 @@ import (
 // Findings are the causes of a verdict's violations.
 type Findings struct {
 	Answers []Answer
-	run     *run
+	Effects []history.Executed // what the nodes executed, as the causes were read from it
+	// Granted returns when the servers granted an acquire or an extend; if no commands show that, when
+	// its client was told. It is nil if there was no violation.
+	Granted func(op *history.Operation) int64
 }
 
 // Verdict finds the causes of a verdict's violations.
@@ -50,24 +53,7 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv *fakeredis
 		v.Violations[i].Cause = answers[i].Cause
 	}
 	v.CountCauses()
-	return Findings{answers, r}, ctx.Err()
-}
-
-// Effects returns what the nodes executed, as the causes were read from it.
-func (f Findings) Effects() []history.Executed {
-	if f.run == nil {
-		return nil
-	}
-	return f.run.Record.Effects
-}
-
-// Granted returns when the servers granted an acquire or an extend; if no commands show that, when
-// its client was told.
-func (f Findings) Granted(op *history.Operation) int64 {
-	if f.run == nil {
-		return op.Return
-	}
-	return f.run.grantedAt(op)
+	return Findings{answers, r.Effects, r.grantedAt}, ctx.Err()
 }
 
 // answer explains one violation; the zero value: no row fits.

@@ -135,8 +135,10 @@ func (w *pair) fateOf(m *mark, p part, to int) fate {
 			continue
 		}
 		// a command of its client's other than the second grant, or a release, may renew it
-		keeps := e.Effect == "" && e.Client == w.first.op.Client && (e.op == nil || e.op.Op != history.Release && e.op != w.second)
-		joins := w.Header.Kind == history.RW && w.first.op.Mode == history.Shared && e.op != nil && e.op.Op == history.Acquire && e.op.Mode == history.Shared
+		keeps := e.Effect == "" && e.Client == w.first.op.Client &&
+			(e.op == nil || e.op.Op != history.Release && e.op != w.second)
+		joins := w.Header.Kind == history.RW && w.first.op.Mode == history.Shared &&
+			e.op != nil && e.op.Op == history.Acquire && e.op.Mode == history.Shared
 		switch {
 		case is && keeps && (f.at < 0 || !was): // renewed, or made again
 			f.text, f.at, f.by = text, -1, there

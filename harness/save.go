@@ -110,7 +110,7 @@ func (s *saver) checked(out *Outcome, rec *record, found explain.Findings, set *
 		}
 	}
 	if rec.Effects == nil {
-		if events := found.Effects(); len(events) > 0 {
+		if events := found.Effects; len(events) > 0 {
 			errs = append(errs, s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error {
 				return history.WriteServer(w, history.Derived, events)
 			}))

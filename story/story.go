@@ -24,24 +24,7 @@ const (
 // Tell writes the stories and drawings of a verdict's violations, whose causes were found. A
 // violation without surroundings gets none.
 func Tell(v *checker.Verdict, found explain.Findings, commands []history.Command) {
-	sent := sentIn(v, commands)
-	for i := range v.Violations {
-		x := &v.Violations[i]
-		if x.Around == nil {
-			continue
-		}
-		t := &narrator{v: x, around: x.Around, answer: found.Answers[i], when: found.Granted, sent: sent}
-		t.choose()
-		t.span()
-		t.narrate()
-		x.Story, x.Lanes = t.lines(), t.draw()
-	}
-	v.CountCauses()
-}
-
-// sentIn collects the commands of the operations around the violations, by operation.
-func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*history.Command {
-	sent := map[uint64][]*history.Command{}
+	sent := map[uint64][]*history.Command{} // in the operations around the violations
 	for _, x := range v.Violations {
 		if x.Around == nil {
 			continue
@@ -61,7 +44,18 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 			sent[c.Op] = append(sent[c.Op], c)
 		}
 	}
-	return sent
+	for i := range v.Violations {
+		x := &v.Violations[i]
+		if x.Around == nil {
+			continue
+		}
+		t := &narrator{v: x, around: x.Around, answer: found.Answers[i], when: found.Granted, sent: sent}
+		t.choose()
+		t.span()
+		t.narrate()
+		x.Story, x.Lanes = t.lines(), t.draw()
+	}
+	v.CountCauses()
 }
 
 // choose picks the holds of the story: those of the witness, those whose clients sent the answer's
@@ -143,7 +137,17 @@ func (t *narrator) lines() []string {
 	for _, e := range events[:min(len(events), most)] {
 		out = append(out, e.text)
 	}
-	return append(out, t.answer.Says.Text(t.part))
+	return append(out, t.answer.Says.Text(func(part any) string {
+		switch part := part.(type) {
+		case explain.Instant:
+			return t.ms(int64(part))
+		case explain.Name:
+			return shortened(string(part))
+		case explain.Key:
+			return quoted(string(part))
+		}
+		return ""
+	}))
 }
 
 // Explainer finds the causes of violations on an embedded server, and tells them. It starts the

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/foreign"
@@ -219,8 +218,19 @@ func (t *narrator) fault(w *history.Window) string {
 	if !w.Confirmed {
 		seen = "not confirmed"
 	}
+	when := fmt.Sprintf("from %s to %s", t.ms(w.Start), t.ms(w.End))
+	switch {
+	case w.Start < t.base && (w.End == 0 || w.End > t.to):
+		when = "throughout"
+	case w.Start < t.base:
+		when = "until " + t.ms(w.End)
+	case w.Client != "" && w.Does.Any(history.Kills), w.End != 0 && t.ms(w.End) == t.ms(w.Start):
+		when = "at " + t.ms(w.Start)
+	case w.End == 0:
+		when = "from " + t.ms(w.Start) + " on"
+	}
 	what := cmp.Or(kind.Did, "was hit by "+shortened(w.Fault))
-	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.during(w), shortened(w.Fault), seen, t.effects(w))
+	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, when, shortened(w.Fault), seen, t.effects(w))
 }
 
 // effects describes what a fault did to the data or the clock of a node: as the replay found if the
@@ -269,20 +279,6 @@ func keys(names []string) string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text
-}
-
-func (t *narrator) during(w *history.Window) string {
-	switch {
-	case w.Start < t.base && (w.End == 0 || w.End > t.to):
-		return "throughout"
-	case w.Start < t.base:
-		return "until " + t.ms(w.End)
-	case w.Client != "" && w.Does.Any(history.Kills), w.End != 0 && t.ms(w.End) == t.ms(w.Start):
-		return "at " + t.ms(w.Start)
-	case w.End == 0:
-		return "from " + t.ms(w.Start) + " on"
-	}
-	return fmt.Sprintf("from %s to %s", t.ms(w.Start), t.ms(w.End))
 }
 
 // The most characters of a request and of its reply that are shown: together with the words around
@@ -337,17 +333,4 @@ func cut(text string, most int) string {
 		return foreign.Text(string(r[:most-3])) + "..."
 	}
 	return foreign.Text(text)
-}
-
-// part formats a part of an answer's sentence.
-func (t *narrator) part(part any) string {
-	switch part := part.(type) {
-	case explain.Instant:
-		return t.ms(int64(part))
-	case explain.Name:
-		return shortened(string(part))
-	case explain.Key:
-		return quoted(string(part))
-	}
-	return ""
 }
