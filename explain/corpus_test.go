@@ -94,11 +94,21 @@ func answered(t *testing.T, s *story, rec explain.Record, srv *fakeredis.Server)
 	return v.Violations, found.Answers
 }
 
-// TestCorpus compares the causes with the headings of the cases.
+// TestCorpus compares the causes with the headings of the cases, and each answer with that of the
+// same question.
 func TestCorpus(t *testing.T) {
 	srv, right := server(t), 0
 	for _, s := range corpus(t) {
-		violations, answers := answered(t, s, s.recorded(t.Context(), srv), srv)
+		rec := s.recorded(t.Context(), srv)
+		violations, answers := answered(t, s, rec, srv)
+		for range 8 {
+			_, again := answered(t, s, rec, srv)
+			for i := range again {
+				if said(again[i]) != said(answers[i]) {
+					t.Errorf("%s: %s, and then %s", s.name, said(answers[i]), said(again[i]))
+				}
+			}
+		}
 		for i, v := range violations {
 			if v.Cause != s.want[i] {
 				t.Errorf("%s: %s between %v: %s, want %s (%s)", s.name, v.Property, v.Clients, v.Cause, s.want[i], said(answers[i]))

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -85,7 +86,7 @@ func (p *pair) ends(marks map[int]*mark, handed *event) (ends []fate) {
 		}
 	}
 	slices.SortFunc(ends, func(a, b fate) int {
-		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), comparePart(a.part, b.part))
 	})
 	return ends
 }
@@ -104,8 +105,8 @@ func (p *pair) left(ends []fate) fate {
 // permit less, the second may not have been refused.
 func (p *pair) goneBeside() (ends []fate) {
 	for _, h := range p.beside {
-		for _, m := range p.marks(h) {
-			for part := range m.parts {
+		for _, m := range inOrder(p.marks(h)) {
+			for _, part := range slices.SortedFunc(maps.Keys(m.parts), comparePart) {
 				if f := p.run.pair(h, p.second, p.seen).fateOf(m, part, p.before(m.node)); f.at >= 0 {
 					ends = append(ends, f)
 				}

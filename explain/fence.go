@@ -39,7 +39,7 @@ func (r *run) refenced(v *checker.Violation, first, second *hold) Answer {
 		}
 		return p.conclude(fate{node: n, at: -1, by: apart}, nil)
 	}
-	for _, n := range r.nodes {
+	for _, n := range inOrder(r.nodes) {
 		if a := p.counter(n); a.Cause != "" {
 			return a
 		}
@@ -84,13 +84,13 @@ func (r *run) fencesBack(v *checker.Violation) Answer {
 func (p *pair) counter(n *node) Answer {
 	first, second := strconv.FormatUint(p.first.op.Fence, 10), strconv.FormatUint(p.second.Fence, 10)
 	back := map[part]fate{} // counts that have begun anew
-	for key, changed := range n.byKey {
+	for key, changed := range inOrder(n.byKey) {
 		m := &mark{node: n, parts: map[part]written{}}
 		for _, i := range changed {
 			if n.events[i].At > p.second.Return {
 				break
 			}
-			for name, text := range n.change(i, key).After.Parts() {
+			for name, text := range inOrder(n.change(i, key).After.Parts()) {
 				at := part{key, name}
 				if w, counted := m.parts[at]; counted && w.from <= i {
 					if f := p.fateOf(m, at, i); f.at >= 0 && back[at].node == nil {

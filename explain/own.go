@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -15,7 +16,7 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 		return a
 	}
 	client := v.Clients[len(v.Clients)-1]
-	for _, n := range r.nodes { // what it sent outside every operation
+	for _, n := range inOrder(r.nodes) { // what it sent outside every operation
 		for i := n.by(v.At - 1); i < len(n.events) && n.events[i].At == v.At; i++ {
 			if e := &n.events[i]; e.Client != client || e.Op != 0 {
 				continue
@@ -69,7 +70,7 @@ func (r *run) hitsAnother(v *checker.Violation) Answer {
 		if op == nil || op.Op != history.Release && op.Op != history.Extend {
 			continue
 		}
-		for _, n := range r.nodes {
+		for _, n := range inOrder(r.nodes) {
 			for _, i := range n.byOp[op.ID] {
 				if a := r.hits(n, i); a.Cause != "" {
 					return a
@@ -83,7 +84,7 @@ func (r *run) hitsAnother(v *checker.Violation) Answer {
 // hits answers for a command that removed, or renewed, what was another client's.
 func (r *run) hits(n *node, i int) Answer {
 	for _, c := range n.events[i].Changes {
-		for name, text := range c.Before.Parts() {
+		for name, text := range inOrder(c.Before.Parts()) {
 			now, kept := data(c.After, name)
 			if kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
 				continue
@@ -153,7 +154,7 @@ func (r *run) denied(op *history.Operation) Answer {
 		return Answer{}
 	}
 	var there []Key
-	for _, n := range r.nodes {
+	for _, n := range inOrder(r.nodes) {
 		m := r.marks(h)[n.index]
 		if m == nil {
 			continue
@@ -197,7 +198,7 @@ func (r *run) taken(op *history.Operation) Answer {
 	if f := (fate{at: -1, by: never}); len(p.marks(h)) == 0 && (p.early(&f) || p.drifted(&f)) {
 		return p.conclude(f, nil)
 	}
-	for _, m := range p.marks(h) {
+	for _, m := range inOrder(p.marks(h)) {
 		m = p.copyOn(p.granter(), m)
 		to := -1
 		for i := range p.try {
@@ -205,7 +206,7 @@ func (r *run) taken(op *history.Operation) Answer {
 				to = q.pos
 			}
 		}
-		for part := range m.parts {
+		for _, part := range slices.SortedFunc(maps.Keys(m.parts), comparePart) {
 			if f := p.fateOf(m, part, to); f.at >= 0 || f.by == apart {
 				return p.conclude(f, []fate{f})
 			}

@@ -75,7 +75,7 @@ func (p *pair) handed() (by *event) {
 	if len(p.second.Token) < 8 { // shorter ones may be anything's
 		return nil
 	}
-	for _, n := range p.nodes {
+	for _, n := range inOrder(p.nodes) {
 		for i := n.by(p.first.granted); i < n.by(p.second.Return); i++ {
 			e := &n.events[i]
 			for j := range e.Changes {

@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -9,6 +12,21 @@ import (
 
 // part names a part of a key: a field, a member, an item, or "" for a string.
 type part struct{ key, name string }
+
+func comparePart(a, b part) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
+}
+
+// inOrder yields the entries of a map by key: where several would do, an answer names the first.
+func inOrder[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}
 
 // data returns what a value has in a part.
 func data(d *history.Datum, name string) (text string, there bool) {

@@ -27,7 +27,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return Answer{}
 	}
-	for _, n := range w.nodes { // a command of it took the lock, and it did not see the reply
+	for _, n := range inOrder(w.nodes) { // a command of it took the lock, and it did not see the reply
 		for _, i := range n.byOp[w.op.ID] {
 			if e := &n.events[i]; e.At <= w.until && e.cmd != nil && e.cmd.Replied == 0 && w.quorum() == 1 && w.took(e) {
 				return Answer{Cause: verdicts.AmbiguousReply, Events: []Event{w.report(n, i, e.Changes[0].Key, "")},
@@ -214,7 +214,7 @@ func (w *wait) blocked(q *query) Answer {
 			parts = append(parts, part{key, name})
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(parts, comparePart)
 	if !decides(parts) {
 		return Answer{}
 	}
