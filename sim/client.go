@@ -22,17 +22,16 @@ const connBuffer = 1 << 10
 // run is the client's goroutine.
 func (c *client) run(ctx context.Context) {
 	w, p := c.world, c.world.program
-	// No caller waits for a connection, yet the pool is not huge: on several masters every round
-	// leaves requests without replies until the time-out.
-	pool := upstream.NobodyWaits(false)
-	if p.Topology == impls.Independent {
-		const perRound = 8 // requests to one master, at least twice as many as any lock sends
-		rounds := cmp.Or(p.Timeout, 3*time.Second) / p.Poll
-		pool = min(pool+perRound*int(rounds), upstream.NobodyWaits(true))
-	}
+	// On several masters every round leaves requests without replies until the time-out. And of as
+	// many failed dials in a row as its pool has room for, go-redis makes one a second: whether that
+	// or a try at the same instant comes first would be up to the runtime.
+	many := p.Topology == impls.Independent || slices.ContainsFunc(p.Faults, func(f faults.Spec) bool {
+		kind, _ := faults.FindKind(f.Fault)
+		return kind.Does.Any(history.Kills)
+	})
 	a := workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: pool,
+		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: upstream.NobodyWaits(many),
 	}
 	v, config := p.Variant, p.Config
 	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for

@@ -31,12 +31,12 @@ func Opening(command string) bool {
 	return Handshake(command) && command != "PING" && command != "QUIT" && command != "READONLY"
 }
 
-// NobodyWaits returns a pool size that no lock exhausts; a lock on several masters needs more,
-// because it leaves a request without a reply on each in every round. A go-redis client that waits
-// for a connection takes a timer from a pool, and using a timer of another testing/synctest bubble
-// would crash the program.
-func NobodyWaits(severalMasters bool) int {
-	if severalMasters {
+// NobodyWaits returns a pool size that no lock exhausts, nor failed dials if many are expected, as
+// those to a dead server: after as many as the pool's size a go-redis client dials once a second. A
+// go-redis client that waits for a connection takes a timer from a pool, and using a timer of
+// another testing/synctest bubble would crash the program.
+func NobodyWaits(many bool) int {
+	if many {
 		return 1024
 	}
 	return 64
