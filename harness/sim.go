@@ -142,13 +142,6 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 		return nil, context.Canceled
 	}
 	out := d.kept.Outcome
-	sent := map[string]string{} // of those of all schedules, the scripts that this one's clients sent
-	for i := range out.Commands {
-		if source, known := out.Scripts[out.Commands[i].Script]; known {
-			sent[out.Commands[i].Script] = source
-		}
-	}
-	out.Scripts = sent
 	rec := &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects},
 		source: history.Simulated, errors: d.errors, reached: d.reached, schedules: d.runs, ended: int64(out.Virtual)}
 	if d.runs > 1 {

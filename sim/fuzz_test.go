@@ -239,16 +239,16 @@ func TestSequencesHaveEveryCommandOfLocks(t *testing.T) {
 	h, used := newSimulator(t), map[string]string{} // by command, a lock
 	for _, v := range append(catalogue.Locks(), catalogue.Planted()...) {
 		for seed := range 2 {
-			for _, c := range seeded(t, h, v, seed).Commands {
+			out := seeded(t, h, v, seed)
+			for _, c := range out.Commands {
 				used[c.Name] = v.Name
 			}
-		}
-		for _, source := range h.sources {
-			for _, call := range called.FindAllStringSubmatch(source, -1) {
-				used[strings.ToUpper(call[1])] = v.Name
+			for _, source := range out.Scripts {
+				for _, call := range called.FindAllStringSubmatch(source, -1) {
+					used[strings.ToUpper(call[1])] = v.Name
+				}
 			}
 		}
-		clear(h.sources)
 	}
 	for name, lock := range used {
 		if notDrawn[name] == "" && !inSequences[name] {

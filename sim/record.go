@@ -87,8 +87,6 @@ func (cn *conn) target() int {
 // source keeps the source of a script and returns its digest.
 func (w *world) source(text string) (digest string) {
 	digest = w.nodes[0].Digest(text)
-	if _, known := w.sources[digest]; !known {
-		w.sources[digest] = strings.Clone(text)
-	}
+	w.sources[digest] = text
 	return digest
 }

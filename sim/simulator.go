@@ -34,7 +34,6 @@ type Simulator struct {
 	nodes        []*node
 	known        Catalogue
 	scripts      map[string]string // names of scripts by digest
-	sources      map[string]string // sources of the scripts that clients of any schedule sent, by digest
 	echo         func(Choice)
 	endlessAfter time.Duration // see the constant; tests do not wait so long
 }
@@ -48,7 +47,7 @@ func New(known Catalogue) *Simulator {
 	if known != nil {
 		names = known.ScriptNames()
 	}
-	return &Simulator{known: known, scripts: workloads.NameScripts(names), sources: map[string]string{}, endlessAfter: endlessAfter}
+	return &Simulator{known: known, scripts: workloads.NameScripts(names), endlessAfter: endlessAfter}
 }
 
 // Echo sets what later schedules call with every choice that is not the default, as it is made.
@@ -163,5 +162,5 @@ func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
 		return nil, err
 	}
 	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), topology: topology{nodes: nodes},
-		names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, nil
+		names: h.scripts, sources: map[string]string{}, trace: trace{hash: hashStart}}, nil
 }
