@@ -47,7 +47,7 @@ func ParseGate(text string) (Gate, error) {
 // ParseBound parses "metric=limit", the form of --max and, with least, of --min.
 func ParseBound(text string, least bool) (Gate, error) {
 	name, limit, ok := strings.Cut(text, "=")
-	if !ok {
+	if !ok || strings.ContainsAny(name, "<>") {
 		return Gate{}, errors.New("want METRIC=LIMIT, such as --max acquire.p99=20ms or --min throughput=500")
 	}
 	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least, "--max %s=%s", "--min %s=%s")
