@@ -81,7 +81,7 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 		}
 		for n := range v.Expect {
 			if !slices.Contains(names, n) && !slices.Contains(special, n) {
-				t.Errorf("%s: an expectation for %q, which is no scenario", v.Name, n)
+				t.Errorf("%s: an expectation for %q, which is neither in expect.Scenarios nor in special", v.Name, n)
 			}
 		}
 	}
