@@ -1,8 +1,11 @@
 package servers_test
 
 import (
+	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -100,14 +103,20 @@ func TestReadAccess(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// tlsFront is a TLS proxy for a server without TLS, which wants a client certificate. own is its
-// certificate, which has signed itself.
+// tlsFront is a TLS proxy for a server without TLS. own is its certificate, which has signed itself,
+// and which it wants of its clients.
 func tlsFront(t *testing.T, behind string) (addr string, own tls.Certificate) {
 	t.Helper()
 	source := httptest.NewTLSServer(nil)
 	source.Close()
 	own = source.TLS.Certificates[0]
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAnyClientCert})
+	same := func(raw [][]byte, _ [][]*x509.Certificate) error {
+		if !bytes.Equal(raw[0], own.Certificate[0]) {
+			return errors.New("another certificate")
+		}
+		return nil
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAnyClientCert, VerifyPeerCertificate: same})
 	must(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() { _ = l.Close(); serving.Wait() })
