@@ -32,25 +32,30 @@ func (f *fencingOrder) returned(o *op) {
 	if !o.granted() || o.mode == history.Shared || f.d.k.fence(o) == 0 {
 		return
 	}
-	next := fenced{o.ret, f.d.k.fence(o), o.place}
-	asked, broke := f.d.k.asked(o), false
-	for i, by := range []int64{asked - f.d.a.header.ClockError, asked} {
-		earlier := f.before(by)
-		if broke || next.fence > earlier.fence || !f.d.uses("fence-order") {
-			continue
-		}
+	next, asked := fenced{o.ret, f.d.k.fence(o), o.place}, f.d.k.asked(o)
+	certain, earlier := f.before(asked-f.d.a.header.ClockError), f.before(asked)
+	switch {
+	case f.breaks(o, next.fence, certain):
+		e := f.d.k.op(certain.place)
+		f.found(Violation{At: o.ret, Clients: f.d.names(e, *o)}, []op{e, *o})
+	case f.breaks(o, next.fence, earlier):
 		e := f.d.k.op(earlier.place)
-		if broke = next.fence < earlier.fence || !f.d.k.nested(o) || e.client != o.client; broke {
-			f.found(Violation{At: o.ret, Clients: f.d.names(e, *o), WithinClockError: i == 1 && e.client != o.client}, []op{e, *o})
-		}
-	}
-	if !broke {
+		f.found(Violation{At: o.ret, Clients: f.d.names(e, *o), WithinClockError: e.client != o.client}, []op{e, *o})
+	default:
 		f.opportunity(o.call, o.ret)
 	}
 	if last := f.before(never); last.fence > next.fence {
 		next.fence, next.place = last.fence, last.place
 	}
 	f.highest = append(f.highest, next)
+}
+
+// breaks reports whether a grant has a fence that is too small after another.
+func (f *fencingOrder) breaks(o *op, fence uint64, earlier fenced) bool {
+	if fence > earlier.fence || !f.d.uses("fence-order") {
+		return false
+	}
+	return fence < earlier.fence || !f.d.k.nested(o) || f.d.k.op(earlier.place).client != o.client
 }
 
 // before returns the grant with the highest fence among those that returned before an instant.

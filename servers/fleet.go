@@ -218,10 +218,11 @@ func (f *fleet) Close() error {
 				errs = append(errs, b.close())
 			}
 		}
-		f.closeErr = errors.Join(errors.Join(errs...), f.each(func(n *node) error {
+		errs = append(errs, f.each(func(n *node) error {
 			n.state = closed
 			return n.close()
 		}), f.workspace.Close())
+		f.closeErr = errors.Join(errs...)
 	})
 	return f.closeErr
 }

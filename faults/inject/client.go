@@ -73,6 +73,7 @@ func (g *Goroutine) set(shut bool) {
 	g.moved.Broadcast()
 }
 
+// Crash kills the client.
 func (g *Goroutine) Crash(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,6 +92,7 @@ func (g *Goroutine) Crash(context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Cancel cancels the acquire under way.
 func (g *Goroutine) Cancel(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

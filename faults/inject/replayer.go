@@ -100,8 +100,6 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 	if i == 0 {
 		due = 0
 	}
-	var a *arrival // what the step lets pass; nil: it is of a fault
-	come := true
 	switch s.Kind {
 	case faults.StepBegin: // clients have sent what they had sent when the fault was injected in the schedule
 		for _, later := range c.schedule[i+1:] {
@@ -110,30 +108,13 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 			}
 		}
 		sleep(ctx.Done(), settlePace)
+		return c.fault(ctx, s, due)
 	case faults.StepEnd:
-	default:
-		a = c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
-		come = a != nil
+		return c.fault(ctx, s, due)
 	}
-	if !come || !sleep(ctx.Done(), time.Duration(due-c.timeline())) || ctx.Err() != nil {
-		if ctx.Err() != nil {
-			return ", and then its end"
-		}
-		return " for " + stepPatience.String()
-	}
-	switch s.Kind {
-	case faults.StepEnd:
-		c.director.End(c.begun[s.Of])
-	case faults.StepBegin:
-		spec := s.Fault
-		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
-			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
-		}
-		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
-	}
-	if a == nil {
-		c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
-		return ""
+	a := c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
+	if a == nil || !c.until(ctx, due) {
+		return why(ctx)
 	}
 	c.lastAt, c.lastReal = s.At, max(due, a.at)
 	c.forget(a)
@@ -144,4 +125,35 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 		}
 	}
 	return ""
+}
+
+// fault begins or ends a fault when it is due.
+func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left string) {
+	if !c.until(ctx, due) {
+		return why(ctx)
+	}
+	if s.Kind == faults.StepEnd {
+		c.director.End(c.begun[s.Of])
+	} else {
+		spec := s.Fault
+		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
+			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
+		}
+		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
+	}
+	c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
+	return ""
+}
+
+// why says why a step did not come.
+func why(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return ", and then its end"
+	}
+	return " for " + stepPatience.String()
+}
+
+// until waits for an instant of the run; it returns false if ctx ends first.
+func (c *Replayer) until(ctx context.Context, at int64) bool {
+	return sleep(ctx.Done(), time.Duration(at-c.timeline())) && ctx.Err() == nil
 }
